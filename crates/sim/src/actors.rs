@@ -1,5 +1,5 @@
 //! Controllers that behave as the real ones do: Deployment, `ReplicaSet`, `StatefulSet`, `DaemonSet`, scheduler, kubelets,
-//! disruption budgets, autoscalers, the endpoints of Services, and Flux.
+//! disruption budgets, autoscalers, the endpoints of Services, Flux, and a gateway.
 //!
 //! Each actor is a pure function of what is known and the time to a [`write::Step`]; this module is the one loop around
 //! them: it takes in watches, does due work in a fixed order, one request after the other, and sleeps until something
@@ -11,11 +11,13 @@
 mod amount;
 mod autoscaler;
 mod budget;
+mod custom;
 mod daemonset;
 mod deployment;
 mod endpoints;
 mod feed;
 mod flux;
+mod gateway;
 mod hash;
 mod interest;
 mod key;
@@ -44,6 +46,7 @@ use slipway_apiserver::environment::Clock;
 use feed::News;
 pub use flux::script::{Flux, FluxMatch, FluxRule, Repository, Stage as FluxStage};
 use futures::stream::BoxStream;
+pub use gateway::Gateway;
 use key::{Actor, Job};
 use script::Scene;
 pub use script::Script;
@@ -61,6 +64,11 @@ pub type Reach = Arc<dyn Fn(&str) -> Option<Client> + Send + Sync>;
 /// The definitions of the kinds that Flux is played with.
 pub fn flux_definitions() -> Vec<serde_json::Value> {
     flux::definitions::all()
+}
+
+/// The definitions of the kinds that a gateway is played with.
+pub fn gateway_definitions() -> Vec<serde_json::Value> {
+    gateway::definitions::all()
 }
 
 /// The controllers of one cluster.
@@ -139,16 +147,11 @@ impl Actors {
 
     /// Works until dropped.
     pub async fn run(self) {
-        let plays_flux = self.script.flux.is_some();
-        let mut feeds = feeds(&self.client, plays_flux);
+        let mut feeds = feeds(&self.client, &self.script);
         let mut stage = Stage {
             started: self.clock.now(),
+            world: World::of(&self.script),
             actors: self,
-            world: if plays_flux {
-                World::default()
-            } else {
-                World::without_flux()
-            },
             queue: BTreeSet::new(),
             timers: Timers::default(),
         };
@@ -195,7 +198,7 @@ fn refused(manifest: &serde_json::Value, status: &kube::core::Status) -> String 
 }
 
 /// One watch for each kind.
-fn feeds(client: &Client, plays_flux: bool) -> SelectAll<BoxStream<'static, News>> {
+fn feeds(client: &Client, script: &Script) -> SelectAll<BoxStream<'static, News>> {
     use k8s_openapi::api::discovery::v1::EndpointSlice;
     use k8s_openapi::api::{apps::v1 as apps, autoscaling::v2, core::v1, policy::v1 as policy};
     let mut all = vec![
@@ -212,12 +215,22 @@ fn feeds(client: &Client, plays_flux: bool) -> SelectAll<BoxStream<'static, News
         feed::watch::<v1::Endpoints>(client.clone()),
         feed::watch::<EndpointSlice>(client.clone()),
     ];
-    if plays_flux {
+    if script.flux.is_some() {
         all.extend([
             feed::watch::<v1::Secret>(client.clone()),
             feed::watch::<v1::ConfigMap>(client.clone()),
             feed::watch::<flux::GitRepository>(client.clone()),
             feed::watch::<flux::Kustomization>(client.clone()),
+        ]);
+    }
+    if script.gateway.is_some() {
+        use k8s_openapi::api::networking::v1::Ingress;
+        all.extend([
+            feed::watch::<gateway::HttpRoute>(client.clone()),
+            feed::watch::<gateway::VirtualService>(client.clone()),
+            feed::watch::<gateway::TrafficSplit>(client.clone()),
+            feed::watch::<Ingress>(client.clone()),
+            feed::watch::<gateway::Taken>(client.clone()),
         ]);
     }
     select_all(all)
@@ -308,6 +321,7 @@ impl Stage {
             Actor::Endpoints => endpoints::reconcile(world, key),
             Actor::Source => flux::source::reconcile(world, scene, key, now),
             Actor::Kustomize => flux::kustomize::reconcile(world, scene, key, now),
+            Actor::Gateway(kind) => gateway::reconcile(world, scene, (kind, key), now),
         }
     }
 

@@ -20,6 +20,7 @@ pub mod history;
 pub mod oracles;
 pub mod quick;
 pub mod replica;
+pub mod routes;
 pub mod runner;
 pub mod scenario;
 pub mod share;

@@ -16,7 +16,7 @@ pub use expect::{Expectation, When};
 pub use object::{Named, UnknownKind};
 pub use path::look;
 pub use workload::{Workload, WorkloadKind};
-pub use world::{Measures, Peer, Says};
+pub use world::{Behind, Measures, Peer, Says};
 
 use std::collections::BTreeMap;
 use std::time::Duration;

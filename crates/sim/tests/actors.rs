@@ -12,6 +12,8 @@
 mod deployments;
 #[path = "actors/flux.rs"]
 mod flux;
+#[path = "actors/gateway.rs"]
+mod gateway;
 #[path = "actors/others.rs"]
 mod others;
 #[path = "actors/replicas.rs"]

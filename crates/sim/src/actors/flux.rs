@@ -15,16 +15,15 @@ pub(super) mod script;
 pub(crate) mod source;
 mod substitute;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::Resource;
 use kube::api::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::custom::custom;
 use super::key::{Key, Kind};
 use super::write::Write;
 
@@ -35,66 +34,23 @@ pub(crate) const APPLIED_BY: &str = "kustomize.toolkit.fluxcd.io/name";
 /// On all that is applied: the namespace of that.
 pub(crate) const APPLIED_FROM: &str = "kustomize.toolkit.fluxcd.io/namespace";
 
-/// Declares a kind of Flux.
-macro_rules! kind {
-    ($(#[$doc:meta])* $name:ident, $spec:ident, $status:ident, $group:literal, $plural:literal) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-        pub(crate) struct $name {
-            #[serde(default)]
-            pub(crate) metadata: ObjectMeta,
-            #[serde(default)]
-            pub(crate) spec: $spec,
-            #[serde(default)]
-            pub(crate) status: $status,
-        }
-
-        impl Resource for $name {
-            type DynamicType = ();
-            type Scope = kube::core::NamespaceResourceScope;
-
-            fn kind((): &()) -> Cow<'_, str> {
-                stringify!($name).into()
-            }
-
-            fn group((): &()) -> Cow<'_, str> {
-                $group.into()
-            }
-
-            fn version((): &()) -> Cow<'_, str> {
-                "v1".into()
-            }
-
-            fn plural((): &()) -> Cow<'_, str> {
-                $plural.into()
-            }
-
-            fn meta(&self) -> &ObjectMeta {
-                &self.metadata
-            }
-
-            fn meta_mut(&mut self) -> &mut ObjectMeta {
-                &mut self.metadata
-            }
-        }
-    };
-}
-
-kind!(
+custom!(
     /// Where configuration is read from.
-    GitRepository,
+    GitRepository("GitRepository"),
     SourceSpec,
     SourceStatus,
     "source.toolkit.fluxcd.io",
+    "v1",
     "gitrepositories"
 );
 
-kind!(
+custom!(
     /// What of it is applied.
-    Kustomization,
+    Kustomization("Kustomization"),
     KustomizationSpec,
     KustomizationStatus,
     "kustomize.toolkit.fluxcd.io",
+    "v1",
     "kustomizations"
 );
 

@@ -6,6 +6,7 @@ use kube::api::ObjectMeta;
 
 use super::endpoints;
 use super::flux::{APPLIED_BY, APPLIED_FROM};
+use super::gateway;
 use super::key::{Actor, Job, Key, Kind};
 use super::owner;
 use super::pod;
@@ -66,6 +67,14 @@ pub(crate) fn jobs(world: &World, change: &Change) -> BTreeSet<Job> {
             }
         }
         Kind::Kustomization => add(Actor::Kustomize, change.key.clone()),
+        Kind::HttpRoute | Kind::VirtualService | Kind::TrafficSplit | Kind::Ingress => {
+            add(Actor::Gateway(change.kind), change.key.clone());
+        }
+        Kind::Taken => {
+            if let Some((kind, key)) = gateway::about(&change.key) {
+                add(Actor::Gateway(kind), key);
+            }
+        }
         Kind::Endpoints | Kind::Revision | Kind::Claim | Kind::Secret | Kind::ConfigMap => {}
     }
     for meta in [&change.old, &change.new].into_iter().flatten() {

@@ -52,6 +52,12 @@ pub(crate) enum Kind {
     ConfigMap,
     GitRepository,
     Kustomization,
+    HttpRoute,
+    VirtualService,
+    TrafficSplit,
+    Ingress,
+    /// What a gateway has taken.
+    Taken,
     /// Written, never watched.
     Claim,
 }
@@ -76,6 +82,11 @@ impl Kind {
             Self::ConfigMap => ("/api/v1", "configmaps"),
             Self::GitRepository => ("/apis/source.toolkit.fluxcd.io/v1", "gitrepositories"),
             Self::Kustomization => ("/apis/kustomize.toolkit.fluxcd.io/v1", "kustomizations"),
+            Self::HttpRoute => ("/apis/gateway.networking.k8s.io/v1", "httproutes"),
+            Self::VirtualService => ("/apis/networking.istio.io/v1beta1", "virtualservices"),
+            Self::TrafficSplit => ("/apis/split.smi-spec.io/v1alpha2", "trafficsplits"),
+            Self::Ingress => ("/apis/networking.k8s.io/v1", "ingresses"),
+            Self::Taken => ("/apis/dataplane.sim.slipway.dev/v1", "taken"),
             Self::Claim => ("/api/v1", "persistentvolumeclaims"),
         }
     }
@@ -118,6 +129,8 @@ pub(crate) enum Actor {
     Endpoints,
     Source,
     Kustomize,
+    /// Takes objects of a kind.
+    Gateway(Kind),
 }
 
 impl Actor {
@@ -128,6 +141,7 @@ impl Actor {
             Self::Kubelet => "kubelet",
             Self::Source => "source-controller",
             Self::Kustomize => "kustomize-controller",
+            Self::Gateway(_) => "gateway",
             _ => "kube-controller-manager",
         }
     }

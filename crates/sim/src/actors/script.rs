@@ -17,6 +17,7 @@
 //! metrics:
 //! - {namespace: shop, autoscaler: web, steps: [{at: 0s, value: 40}, {at: 5m, value: 120}]}
 //! flux: {}             # Flux is there; what is in git, see [`Flux`]
+//! gateway: {within: 5s} # a gateway is there, and takes an object so long after it was written at most, see [`Gateway`]
 //! ```
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ use k8s_openapi::api::core::v1::{Container, Pod};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::flux::script::Flux;
+use super::gateway::Gateway;
 use super::hash;
 
 /// How the cluster behaves.
@@ -47,6 +49,9 @@ pub struct Script {
     /// What Flux finds and how it behaves; where nothing is said there is no Flux.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flux: Option<Flux>,
+    /// How a gateway behaves; where nothing is said there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<Gateway>,
 }
 
 impl Default for Script {
@@ -59,6 +64,7 @@ impl Default for Script {
             pods: Vec::new(),
             metrics: Vec::new(),
             flux: None,
+            gateway: None,
         }
     }
 }

@@ -11,6 +11,7 @@ use k8s_openapi::api::apps::v1::{
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::{ConfigMap, Endpoints, Node, Pod, Secret, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::networking::v1::Ingress;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::Resource;
 use kube::api::ObjectMeta;
@@ -18,8 +19,10 @@ use serde_json::Value;
 
 use super::autoscaler::Memory;
 use super::flux::{GitRepository, Kustomization, kustomize, source};
+use super::gateway::{HttpRoute, Taken, TrafficSplit, VirtualService};
 use super::key::{Job, Key, Kind};
 use super::owner;
+use super::script::Script;
 
 /// A kind that the actors keep a cache of.
 pub(crate) trait Watched:
@@ -99,6 +102,11 @@ pub(crate) struct World {
     pub(crate) config_maps: Cache<ConfigMap>,
     pub(crate) sources: Cache<GitRepository>,
     pub(crate) kustomizations: Cache<Kustomization>,
+    pub(crate) http_routes: Cache<HttpRoute>,
+    pub(crate) virtual_services: Cache<VirtualService>,
+    pub(crate) traffic_splits: Cache<TrafficSplit>,
+    pub(crate) ingresses: Cache<Ingress>,
+    pub(crate) taken: Cache<Taken>,
     /// The dependents of each controller, by its uid.
     owned: BTreeMap<String, BTreeSet<(Kind, Key)>>,
     /// Objects that no controller owns.
@@ -111,6 +119,8 @@ pub(crate) struct World {
     pub(crate) fetches: BTreeMap<Key, source::Fetch>,
     /// What Flux is applying.
     pub(crate) attempts: BTreeMap<Key, kustomize::Memory>,
+    /// When a gateway takes what it has not taken yet.
+    pub(crate) takes: BTreeMap<(Kind, Key), jiff::Timestamp>,
     /// Changes that nobody has looked at yet.
     changes: Vec<Change>,
 }
@@ -180,6 +190,11 @@ watched! {
     ConfigMap, ConfigMap, config_maps;
     GitRepository, GitRepository, sources;
     Kustomization, Kustomization, kustomizations;
+    HttpRoute, HttpRoute, http_routes;
+    VirtualService, VirtualService, virtual_services;
+    TrafficSplit, TrafficSplit, traffic_splits;
+    Ingress, Ingress, ingresses;
+    Taken, Taken, taken;
 }
 
 /// The version of an object; versions of one server are ordered numbers.
@@ -191,13 +206,22 @@ fn version(meta: &ObjectMeta) -> u64 {
 }
 
 impl World {
-    /// One in which Flux is not played: nobody waits for what only Flux looks at.
-    pub(crate) fn without_flux() -> Self {
+    /// One for a script: nobody waits for what only somebody looks at who is not played.
+    pub(crate) fn of(script: &Script) -> Self {
         let mut world = Self::default();
-        world.secrets.synced = true;
-        world.config_maps.synced = true;
-        world.sources.synced = true;
-        world.kustomizations.synced = true;
+        if script.flux.is_none() {
+            world.secrets.synced = true;
+            world.config_maps.synced = true;
+            world.sources.synced = true;
+            world.kustomizations.synced = true;
+        }
+        if script.gateway.is_none() {
+            world.http_routes.synced = true;
+            world.virtual_services.synced = true;
+            world.traffic_splits.synced = true;
+            world.ingresses.synced = true;
+            world.taken.synced = true;
+        }
         world
     }
 

@@ -21,12 +21,16 @@ pub struct Asked {
     pub id: String,
     /// What was sent along.
     pub body: String,
+    /// What Prometheus is asked in it.
+    pub query: Option<String>,
     /// The fault it met.
     pub fault: Option<&'static str>,
     /// How often it arrived.
     pub arrived: u32,
     /// When the operator was told something, and with which code; none if it never was.
     pub told: Option<(Timestamp, u16)>,
+    /// What it was told, if that was whole.
+    pub said: Option<String>,
 }
 
 impl Asked {

@@ -250,6 +250,15 @@ impl Recorder {
         self.of_call(number, |asked| asked.told = Some((now, code)));
     }
 
+    /// The same, with the whole answer.
+    pub fn told_all(&self, number: u64, code: u16, body: &str) {
+        let now = self.clock.now();
+        self.of_call(number, |asked| {
+            asked.told = Some((now, code));
+            asked.said = Some(body.to_owned());
+        });
+    }
+
     fn of_call(&self, number: u64, change: impl FnOnce(&mut Asked)) {
         let mut book = self.lock();
         book.spoken += 1;

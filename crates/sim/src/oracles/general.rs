@@ -124,14 +124,15 @@ pub(super) fn targets(case: &Case<'_>) -> Findings {
     for (change, request) in case.history.deeds() {
         let (resource, namespace, _) = &change.object;
         let home = &**namespace == NAMESPACE;
+        let is_business = || {
+            let mut specifics = case.specifics.iter();
+            specifics.any(|one| (one.may_change)(case, change, request))
+        };
         let holds = match &**resource {
             "coordination.k8s.io/leases" => home,
-            "/configmaps" => home || is_own_name(case, &change.object.2),
+            "/configmaps" => home || is_own_name(case, &change.object.2) || is_business(),
             "events.k8s.io/events" | "/events" => true,
-            _ => {
-                let mut specifics = case.specifics.iter();
-                specifics.any(|one| (one.may_change)(case, change, request))
-            }
+            _ => is_business(),
         };
         findings.check(change.at, holds, || {
             format!(

@@ -67,9 +67,11 @@ mod tests {
             url: "https://chat.test:8443/say?x".to_owned(),
             id: id.to_owned(),
             body: body.to_owned(),
+            query: None,
             fault: None,
             arrived: 1,
             told: None,
+            said: None,
         }
     }
 

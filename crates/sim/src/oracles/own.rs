@@ -24,13 +24,15 @@ fn is_ours(case: &Case<'_>, request: &Request) -> Option<bool> {
     if path.contains("/leases") {
         return Some(home && case.specifics.iter().any(|one| one.lease == name));
     }
+    let mut copies = case.specifics.iter().flat_map(|one| one.copies);
+    let is_copy = copies.any(|end| name.ends_with(end));
     if path.contains("/configmaps") {
-        let is_own = is_own_name(case, name);
+        let is_own = is_own_name(case, name) || is_copy;
         return Some(is_own || home && name.starts_with("slipway-"));
     }
     if path.contains("/secrets") {
         let mut specifics = case.specifics.iter();
-        return Some(home || specifics.any(|one| (one.has_secret)(request)));
+        return Some(home || is_copy || specifics.any(|one| (one.has_secret)(request)));
     }
     // A certificate is put into the cluster's registrations by who installs, as far as is simulated.
     let is_registration = path.contains("/validatingwebhookconfigurations")

@@ -17,6 +17,8 @@ pub struct Specifics {
     pub maps: &'static [&'static str],
     /// Those of them whose content depends on the faults.
     pub fleeting_maps: &'static [&'static str],
+    /// How the names of `ConfigMap`s and Secrets end that it makes as copies of others, in their namespaces.
+    pub copies: &'static [&'static str],
     /// Annotations with dates and names that depend on the faults.
     pub fleeting_annotations: &'static [&'static str],
     /// The kinds whose status it writes: `group/plural`, and the kind.

@@ -34,6 +34,21 @@ const KNOWN: &[Kind] = &[
         "kustomizations",
     ),
     Kind::namespaced("cluster.x-k8s.io", "v1beta2", "Cluster", "clusters"),
+    Kind::namespaced("gateway.networking.k8s.io", "v1", "HTTPRoute", "httproutes"),
+    Kind::namespaced(
+        "networking.istio.io",
+        "v1beta1",
+        "VirtualService",
+        "virtualservices",
+    ),
+    Kind::namespaced(
+        "split.smi-spec.io",
+        "v1alpha2",
+        "TrafficSplit",
+        "trafficsplits",
+    ),
+    Kind::namespaced("networking.k8s.io", "v1", "Ingress", "ingresses"),
+    Kind::namespaced("dataplane.sim.slipway.dev", "v1", "Taken", "taken"),
     kinds::EVENT,
     kinds::DISRUPTION_BUDGET,
     Kind::namespaced(

@@ -36,8 +36,28 @@ pub struct Measures {
     /// From when.
     #[serde(default, deserialize_with = "length")]
     pub from: Duration,
+    /// Only while requests reach these pods.
+    #[serde(default)]
+    pub behind: Option<Behind>,
     /// A number; `none`, `several`, `error`, or `partial` (a zero, of which Prometheus warns that it saw not all data).
     pub value: String,
+}
+
+/// Pods that requests reach: whoever measures sees what they do.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Behind {
+    /// The namespace of the Service.
+    #[serde(rename = "in")]
+    pub namespace: String,
+    /// The Service that a gateway leads requests to, and that has ready pods.
+    pub service: String,
+    /// What one of these pods runs; a `*` at the end stands for any rest.
+    #[serde(default)]
+    pub image: Option<String>,
+    /// How many percent of all requests go there at least.
+    #[serde(default)]
+    pub percent: Option<u8>,
 }
 
 /// What is said at a path from a moment on.
@@ -75,14 +95,22 @@ impl Peer {
         }
     }
 
-    /// What it answers this long after the start to whoever may ask: code and body.
-    pub fn answer(&self, since: Duration, path: &str, query: Option<&str>) -> (u16, String) {
+    /// What it answers this long after the start to whoever may ask: code and body. Whether requests reach pods is for others to
+    /// say.
+    pub fn answer(
+        &self,
+        since: Duration,
+        path: &str,
+        query: Option<&str>,
+        reaches: &dyn Fn(&Behind) -> bool,
+    ) -> (u16, String) {
         if self.chat {
             return (200, "ok".to_owned());
         }
         if let Some(query) = query {
             let mut known = self.prometheus.iter().filter(|one| one.query == query);
-            let now = known.rfind(|one| one.from <= since);
+            let now =
+                known.rfind(|one| one.from <= since && one.behind.as_ref().is_none_or(reaches));
             return measured(now.map_or("none", |one| one.value.as_str()));
         }
         let mut known = self.webhook.iter().filter(|one| one.path == path);
@@ -121,6 +149,10 @@ fn measured(value: &str) -> (u16, String) {
 mod tests {
     use super::*;
 
+    fn nobody(_: &Behind) -> bool {
+        false
+    }
+
     fn peer(text: &str) -> Peer {
         serde_saphyr::from_str(text).unwrap()
     }
@@ -130,23 +162,38 @@ mod tests {
         let hook = peer(
             "{host: a, webhook: [{path: /gate, code: 403, body: shut}, {path: /gate, from: 1m, code: 200}]}",
         );
-        let at = |seconds| hook.answer(Duration::from_secs(seconds), "/gate", None);
+        let at = |seconds| hook.answer(Duration::from_secs(seconds), "/gate", None, &nobody);
         assert_eq!(at(59), (403, "shut".to_owned()));
         assert_eq!(at(60), (200, String::new()));
-        assert_eq!(hook.answer(Duration::ZERO, "/other", None).0, 404);
+        assert_eq!(hook.answer(Duration::ZERO, "/other", None, &nobody).0, 404);
     }
 
     #[test]
     fn a_query_that_nobody_knows_has_no_data() {
         let prometheus = peer("{host: a, prometheus: [{query: up, value: '0.5'}]}");
-        let ask = |query| prometheus.answer(Duration::ZERO, "/api/v1/query", Some(query));
+        let ask = |query| prometheus.answer(Duration::ZERO, "/api/v1/query", Some(query), &nobody);
         assert!(ask("up").1.contains(r#""value":[0,"0.5"]"#));
         assert!(ask("down").1.contains(r#""result":[]"#));
         let partial = peer("{host: a, prometheus: [{query: up, value: partial}]}");
-        let (code, body) = partial.answer(Duration::ZERO, "/api/v1/query", Some("up"));
+        let (code, body) = partial.answer(Duration::ZERO, "/api/v1/query", Some("up"), &nobody);
         let body: Value = serde_json::from_str(&body).unwrap();
         assert_eq!((code, &body["status"]), (200, &json!("success")));
         assert!(body["warnings"][0].is_string(), "{body}");
+    }
+
+    #[test]
+    fn what_is_measured_is_what_requests_reach() {
+        let prometheus = peer(
+            "{host: a, prometheus: [{query: up, value: '1'}, {query: up, behind: {in: shop, service: web, image: 'web:2*'}, value: '2'}]}",
+        );
+        let ask = |reaches: &dyn Fn(&Behind) -> bool| {
+            prometheus
+                .answer(Duration::ZERO, "/api/v1/query", Some("up"), reaches)
+                .1
+        };
+        assert!(ask(&nobody).contains(r#""value":[0,"1"]"#));
+        let is_meant = |one: &Behind| one.service == "web" && one.image.is_some();
+        assert!(ask(&is_meant).contains(r#""value":[0,"2"]"#));
     }
 
     #[test]

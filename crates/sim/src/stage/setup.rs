@@ -16,7 +16,7 @@ use super::Stage;
 use super::door::door;
 use super::water::{self, Water};
 use super::yard::Yard;
-use crate::actors::flux_definitions;
+use crate::actors::{flux_definitions, gateway_definitions};
 use crate::fault::Adversary;
 use crate::history::{Beginning, Event};
 use crate::oracles::Oracles;
@@ -235,10 +235,10 @@ pub(super) fn assemble_within(
 
 /// Definitions of others that the scenario's clusters have.
 fn foreign(scenario: &Scenario) -> Vec<Value> {
-    match scenario.script.flux {
-        Some(_) => flux_definitions(),
-        None => Vec::new(),
-    }
+    let script = &scenario.script;
+    let flux = script.flux.iter().flat_map(|_| flux_definitions());
+    let gateway = script.gateway.iter().flat_map(|_| gateway_definitions());
+    flux.chain(gateway).collect()
 }
 
 /// The operator as the scenario wants it.

@@ -12,6 +12,7 @@ use http::{Request, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody};
 use jiff::Timestamp;
+use serde_json::Value;
 use slipway_apiserver::environment::Clock;
 use slipway_kernel::address::Rules;
 use slipway_kernel::question::{Failure, OtherNamespaces};
@@ -20,9 +21,10 @@ use slipway_runtime::outside::{
 };
 
 use crate::fault::{Adversary, CallFault, SLOW};
-use crate::history::{Asked, Recorder};
+use crate::history::{Asked, Image, Object, Recorder};
 use crate::replica::Replica;
-use crate::scenario::Peer;
+use crate::routes::{self, TAKEN};
+use crate::scenario::{Behind, Peer};
 
 /// How long a call is on its way, there and back.
 const LATENCY: Duration = Duration::from_millis(10);
@@ -33,6 +35,58 @@ pub(super) struct World {
     pub(super) start: Timestamp,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) recorder: Recorder,
+}
+
+impl World {
+    /// Whether requests reach these pods, by what a gateway has taken and by the endpoints of the Service.
+    fn reaches(&self, behind: &Behind) -> bool {
+        let is_here =
+            |image: &Image| image.text("/metadata/namespace") == Some(behind.namespace.as_str());
+        let taken = self.recorder.all(TAKEN).into_iter();
+        let shares = taken.filter(|one| is_here(one)).map(|one| {
+            let rules = routes::rules(TAKEN, one.value());
+            let is_copied = rules
+                .iter()
+                .any(|rule| rule.copies.contains(&behind.service));
+            let some = i64::from(is_copied || routes::reaches(&rules, &behind.service));
+            routes::share(&rules, &behind.service).max(some)
+        });
+        let least = i64::from(behind.percent.unwrap_or(0)) * (routes::WHOLE / 100);
+        let is_led = shares.max().is_some_and(|share| share >= least.max(1));
+        is_led && self.is_served(behind)
+    }
+
+    /// Whether the Service has a ready pod that runs this.
+    fn is_served(&self, behind: &Behind) -> bool {
+        let slices = self.recorder.all("discovery.k8s.io/endpointslices");
+        let of_it = slices.iter().filter(|slice| {
+            slice.text("/metadata/namespace") == Some(behind.namespace.as_str())
+                && slice.label("kubernetes.io/service-name") == Some(behind.service.as_str())
+        });
+        let endpoints = of_it.flat_map(|slice| {
+            let all = slice.at("/endpoints").and_then(Value::as_array);
+            all.into_iter().flatten()
+        });
+        let ready =
+            endpoints.filter(|one| one.pointer("/conditions/ready") == Some(&Value::Bool(true)));
+        let mut names = ready.filter_map(|one| one.pointer("/targetRef/name")?.as_str());
+        names.any(|name| self.runs(&behind.namespace, name, behind.image.as_deref()))
+    }
+
+    fn runs(&self, namespace: &str, pod: &str, wanted: Option<&str>) -> bool {
+        let object: Object = ("/pods".into(), namespace.into(), pod.into());
+        let pod = self.recorder.latest(&object);
+        let Some(wanted) = wanted else {
+            return pod.is_some();
+        };
+        let image = pod
+            .as_ref()
+            .and_then(|pod| pod.text("/spec/containers/0/image"));
+        image.is_some_and(|image| match wanted.strip_suffix('*') {
+            Some(start) => image.starts_with(start),
+            None => image == wanted,
+        })
+    }
 }
 
 /// One replica's way to the world.
@@ -169,12 +223,14 @@ impl Way {
         let since = self.world.clock.now().duration_since(self.world.start);
         let since = Duration::try_from(since).unwrap_or_default();
         let query = query(request);
-        Ok(peer.answer(since, request.uri().path(), query.as_deref()))
+        let reaches = |behind: &Behind| self.world.reaches(behind);
+        let path = request.uri().path();
+        Ok(peer.answer(since, path, query.as_deref(), &reaches))
     }
 
     /// The operator is told this.
     fn told(&self, number: u64, code: u16, body: String) -> Response<Body> {
-        self.world.recorder.told(number, code);
+        self.world.recorder.told_all(number, code, &body);
         let body = Full::new(Bytes::from(body)).map_err(|never| match never {});
         answer(code, body.boxed_unsync())
     }
@@ -191,8 +247,10 @@ impl Way {
             id: id.to_owned(),
             body: String::from_utf8_lossy(request.body()).into_owned(),
             fault: fault.map(CallFault::name),
+            query: query(request),
             arrived: 0,
             told: None,
+            said: None,
         }
     }
 }

@@ -50,6 +50,9 @@ where
         if script.flux.is_some() {
             define(&client, slipway_sim::actors::flux_definitions()).await;
         }
+        if script.gateway.is_some() {
+            define(&client, slipway_sim::actors::gateway_definitions()).await;
+        }
         let actors = Actors::new(client, clock, script, seed);
         actors.provision().await.unwrap();
         let client = Client::new(cluster.service("admin").with_agent("test"), "default");
@@ -80,6 +83,10 @@ pub(crate) fn resource(kind: &str) -> ApiResource {
         let kind = GroupVersionKind::gvk("source.toolkit.fluxcd.io", "v1", kind);
         return ApiResource::from_gvk_with_plural(&kind, "gitrepositories");
     }
+    if kind == "Taken" {
+        let kind = GroupVersionKind::gvk("dataplane.sim.slipway.dev", "v1", kind);
+        return ApiResource::from_gvk_with_plural(&kind, "taken");
+    }
     let (group, version) = match kind {
         "Pod"
         | "Node"
@@ -90,6 +97,8 @@ pub(crate) fn resource(kind: &str) -> ApiResource {
         | "ConfigMap"
         | "Secret" => ("", "v1"),
         "Kustomization" => ("kustomize.toolkit.fluxcd.io", "v1"),
+        "HTTPRoute" => ("gateway.networking.k8s.io", "v1"),
+        "TrafficSplit" => ("split.smi-spec.io", "v1alpha2"),
         "EndpointSlice" => ("discovery.k8s.io", "v1"),
         "PodDisruptionBudget" => ("policy", "v1"),
         "HorizontalPodAutoscaler" => ("autoscaling", "v2"),

@@ -183,6 +183,7 @@ static ENTRY: Entry = Entry {
         }],
         maps: &[],
         fleeting_maps: &[],
+        copies: &[],
         fleeting_annotations: &[],
         statuses: &[],
         orders: &[],

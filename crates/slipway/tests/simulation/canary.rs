@@ -10,9 +10,12 @@ use slipway_kernel::fact::Answer;
 use slipway_kernel::question::prometheus::{Measured, Reading};
 use slipway_kernel::question::{Number, Reply, Value as Read};
 use slipway_kernel::store::Projection;
-use slipway_kernel::{Action, Facts, Plan, Purpose};
+use slipway_kernel::{Action, Facts, Kind, Plan, Purpose};
 
 use super::{Bend, Mutant};
+
+const HTTP_ROUTE: Kind =
+    Kind::namespaced("gateway.networking.k8s.io", "v1", "HTTPRoute", "httproutes");
 
 /// The patches of a plan that are for this.
 fn patches(plan: &mut Plan, of: Purpose) -> impl Iterator<Item = &mut Value> {
@@ -28,8 +31,12 @@ fn takes_back(action: &Action) -> bool {
     let Action::Patch { purpose, body, .. } = action else {
         return false;
     };
-    let weight = body.pointer("/spec/backends/0/weight");
-    *purpose == purpose::ROUTE && weight == Some(&json!(0))
+    let weights = [
+        "/spec/backends/0/weight",
+        "/spec/rules/0/backendRefs/1/weight",
+    ];
+    let mut weights = weights.iter().filter_map(|pointer| body.pointer(pointer));
+    *purpose == purpose::ROUTE && weights.any(|weight| *weight == json!(0))
 }
 
 /// Whatever was measured was good.
@@ -45,28 +52,30 @@ fn good(facts: &mut Facts) {
     }
 }
 
+/// A Deployment looks as if all its pods were available.
+fn is_well(object: &mut Value) {
+    let replicas = object["spec"]["replicas"].clone();
+    let generation = object["metadata"]["generation"].clone();
+    object["status"] = json!({"observedGeneration": generation, "replicas": replicas,
+        "updatedReplicas": replicas, "availableReplicas": replicas});
+}
+
+fn is_called(object: &Value, name: &str) -> bool {
+    object.pointer("/metadata/name") == Some(&json!(name))
+}
+
 /// All of them.
 pub(super) const ALL: &[Mutant] = &[
     Mutant {
         name: "canary: a version is ready as soon as it is asked for",
-        scenarios: &["canary-good"],
-        by: &["C2"],
-        bend: || {
-            Bend::Sees(
-                DEPLOYMENT,
-                sees!(Whole, |object| {
-                    let replicas = object["spec"]["replicas"].clone();
-                    let generation = object["metadata"]["generation"].clone();
-                    object["status"] = json!({"observedGeneration": generation, "replicas": replicas,
-                        "updatedReplicas": replicas, "availableReplicas": replicas});
-                }),
-            )
-        },
+        scenarios: &["canary-good", "canary-routes"],
+        by: &["T2"],
+        bend: || Bend::Sees(DEPLOYMENT, sees!(Whole, is_well)),
     },
     Mutant {
         name: "canary: weights do not sum up",
         scenarios: &["canary-good"],
-        by: &["C1"],
+        by: &["T1"],
         bend: || {
             Bend::Requests(|_, path, body| {
                 if path.contains("/trafficsplits")
@@ -78,15 +87,35 @@ pub(super) const ALL: &[Mutant] = &[
         },
     },
     Mutant {
+        name: "canary: weights of a gateway's route do not sum up",
+        scenarios: &["canary-routes"],
+        by: &["T1"],
+        bend: || {
+            Bend::Requests(|_, path, body| {
+                if path.contains("/httproutes")
+                    && let Some(weight) = body.pointer_mut("/spec/rules/0/backendRefs/0/weight")
+                {
+                    *weight = json!(100);
+                }
+            })
+        },
+    },
+    Mutant {
         name: "canary: who is sent back keeps the traffic",
         scenarios: &["canary-bad"],
-        by: &["C5"],
+        by: &["T5"],
+        bend: || Bend::Plans(|plan| plan.steps.retain(|step| !takes_back(&step.action))),
+    },
+    Mutant {
+        name: "canary: who is sent back keeps the traffic of a gateway",
+        scenarios: &["canary-routes"],
+        by: &["T5"],
         bend: || Bend::Plans(|plan| plan.steps.retain(|step| !takes_back(&step.action))),
     },
     Mutant {
         name: "canary: the copy gets the replicas of a version at rest",
         scenarios: &["canary-good"],
-        by: &["C4"],
+        by: &["T4"],
         bend: || {
             Bend::Plans(|plan| {
                 for body in patches(plan, purpose::SERVE) {
@@ -96,9 +125,25 @@ pub(super) const ALL: &[Mutant] = &[
         },
     },
     Mutant {
+        name: "canary: what is written is taken for what a gateway does",
+        scenarios: &["canary-routes"],
+        by: &["T4"],
+        bend: || {
+            Bend::Sees(
+                HTTP_ROUTE,
+                sees!(Whole, |object| {
+                    let generation = object["metadata"]["generation"].clone();
+                    let conditions = json!([{"type": "Accepted", "status": "True", "observedGeneration": generation}]);
+                    let parent = json!({"parentRef": {"name": "public"}, "conditions": conditions});
+                    object["status"] = json!({"parents": [parent]});
+                }),
+            )
+        },
+    },
+    Mutant {
         name: "canary: a closed gate is taken for an open one",
         scenarios: &["canary-gates"],
-        by: &["C6"],
+        by: &["T6"],
         bend: || {
             Bend::Sees(
                 CANARY,
@@ -113,7 +158,7 @@ pub(super) const ALL: &[Mutant] = &[
     Mutant {
         name: "canary: half of the traffic is enough to be promoted",
         scenarios: &["canary-good"],
-        by: &["C3"],
+        by: &["T3"],
         bend: || {
             Bend::Sees(
                 CANARY,
@@ -128,7 +173,82 @@ pub(super) const ALL: &[Mutant] = &[
     Mutant {
         name: "canary: a bad measure is a good one",
         scenarios: &["canary-bad"],
-        by: &["expect"],
+        by: &["T3"],
         bend: || Bend::Facts(good),
+    },
+    Mutant {
+        name: "canary: pods that are gone are not missed",
+        scenarios: &["canary-crash"],
+        by: &["T7"],
+        bend: || {
+            Bend::Sees(
+                DEPLOYMENT,
+                sees!(Whole, |object| {
+                    let is_up = object["status"]["replicas"] == object["spec"]["replicas"];
+                    if is_called(object, "web") && is_up {
+                        is_well(object);
+                    }
+                }),
+            )
+        },
+    },
+    Mutant {
+        name: "canary: a version that comes after a failure counts as the one that failed",
+        scenarios: &["canary-bad"],
+        by: &["T8"],
+        bend: || {
+            Bend::Sees(
+                DEPLOYMENT,
+                sees!(Whole, |object| {
+                    let image = object.pointer_mut("/spec/template/spec/containers/0/image");
+                    if let Some(image) = image.filter(|image| **image == json!("web:3")) {
+                        *image = json!("web:2-bad");
+                    }
+                }),
+            )
+        },
+    },
+    Mutant {
+        name: "canary: nothing is given back",
+        scenarios: &["canary-leaves"],
+        by: &["T9"],
+        bend: || {
+            Bend::Sees(
+                CANARY,
+                sees!(CanarySeen, |object| {
+                    object["spec"]["revertOnDeletion"] = json!(false);
+                }),
+            )
+        },
+    },
+    Mutant {
+        name: "canary: a workload counts as given back as soon as it is asked for",
+        scenarios: &["canary-leaves"],
+        by: &["T9", "T10"],
+        bend: || {
+            Bend::Sees(
+                DEPLOYMENT,
+                sees!(Whole, |object| {
+                    if is_called(object, "cart") {
+                        is_well(object);
+                    }
+                }),
+            )
+        },
+    },
+    Mutant {
+        name: "canary: clients are led to a copy that is not there yet",
+        scenarios: &["canary-routes"],
+        by: &["T10"],
+        bend: || {
+            Bend::Sees(
+                DEPLOYMENT,
+                sees!(Whole, |object| {
+                    if is_called(object, "web-primary") {
+                        is_well(object);
+                    }
+                }),
+            )
+        },
     },
 ];

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::super::custom::{self, Defined};
+
 /// Both of them.
 pub(crate) fn all() -> Vec<Value> {
     vec![sources(), kustomizations()]
@@ -17,22 +19,13 @@ fn definition(group: &str, kind: &str, plural: &str, spec: &Value) -> Value {
         "default": {"observedGeneration": -1},
         "properties": {"observedGeneration": {"type": "integer", "format": "int64"}},
     });
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("{plural}.{group}")},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {
-                "kind": kind, "listKind": format!("{kind}List"), "plural": plural, "singular": kind.to_lowercase(),
-            },
-            "versions": [{
-                "name": "v1", "served": true, "storage": true,
-                "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": status}}},
-            }],
-        },
+    custom::definition(&Defined {
+        group,
+        version: "v1",
+        kind,
+        plural,
+        schema: json!({"type": "object", "properties": {"spec": spec, "status": status}}),
+        has_status: true,
     })
 }
 

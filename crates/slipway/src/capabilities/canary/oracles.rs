@@ -1,24 +1,46 @@
 //! The oracles' own reading of Canaries: who serves, how traffic is divided, what was decided. Read from the history alone.
+//!
+//! Where traffic goes is read twice: from the objects that divide it, whichever kind they are of, and from what a gateway says it has
+//! taken of them ([`TAKEN`]). What the operator tells of weights is not believed.
 
+mod leaving;
+mod next;
+mod promoting;
 mod routing;
 mod running;
+mod serving;
+mod sizes;
 
-pub(super) use routing::{ready, scaled, sent_back, sums};
-pub(super) use running::{nothing_left, promoted, remembered};
+pub(super) use leaving::given_back;
+pub(super) use next::begun;
+pub(super) use promoting::promoted;
+pub(super) use routing::{ready, sent_back, sums};
+pub(super) use running::nothing_left;
+pub(super) use serving::{deserted, served};
+pub(super) use sizes::{remembered, scaled};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
-use slipway_sim::history::{History, Image, Object};
+use slipway_api::flagger::SCALE_TO_ZERO;
+use slipway_sim::history::{Change, History, Image, Object};
+use slipway_sim::routes::{
+    self, HTTP_ROUTES, INGRESSES, Rule, TAKEN, TRAFFIC_SPLITS, VIRTUAL_SERVICES,
+};
 
 pub(super) const CANARIES: &str = "flagger.app/canaries";
 pub(super) const DEPLOYMENTS: &str = "apps/deployments";
-pub(super) const SPLITS: &str = "split.smi-spec.io/trafficsplits";
+pub(super) const DAEMON_SETS: &str = "apps/daemonsets";
+pub(super) const SERVICES: &str = "/services";
+pub(super) const SLICES: &str = "discovery.k8s.io/endpointslices";
 
 /// How long a new decision may take to reach the data plane's objects where nothing goes wrong.
 pub(super) const A_MOMENT: SignedDuration = SignedDuration::from_secs(10);
+
+/// The same, until a gateway has taken them.
+pub(super) const TO_BE_TAKEN: SignedDuration = SignedDuration::from_secs(16);
 
 /// Objects as they were at a version.
 pub(super) struct Scene<'a> {
@@ -34,6 +56,18 @@ pub(super) struct Canary<'a> {
     pub(super) image: &'a Image,
 }
 
+/// The moment so long after another, as far as time goes.
+pub(super) fn later(at: Timestamp, by: SignedDuration) -> Timestamp {
+    at.checked_add(by).unwrap_or(Timestamp::MAX)
+}
+
+/// The version that there was at a moment.
+pub(super) fn version_at(history: &History, at: Timestamp) -> u64 {
+    let until = history.changes.partition_point(|change| change.at <= at);
+    let last = until.checked_sub(1).and_then(|n| history.changes.get(n));
+    last.map_or(history.base, |change| change.version)
+}
+
 impl<'a> Scene<'a> {
     /// At a version.
     pub(super) fn at(history: &'a History, version: u64) -> Self {
@@ -42,6 +76,11 @@ impl<'a> Scene<'a> {
             history,
             version,
         }
+    }
+
+    /// At a moment.
+    pub(super) fn when(history: &'a History, at: Timestamp) -> Self {
+        Self::at(history, version_at(history, at))
     }
 
     pub(super) fn canaries(&self) -> impl Iterator<Item = Canary<'a>> {
@@ -73,22 +112,55 @@ impl<'a> Scene<'a> {
         Some(found.as_ref())
     }
 
-    /// The share of the traffic that the new version has.
-    pub(super) fn share(&self, canary: &Canary<'_>) -> i64 {
-        let split = self.object(canary, SPLITS, &canary.apex());
-        split.map_or(0, |split| {
-            share(split, &format!("{}-canary", canary.apex()))
-        })
+    /// One of the two workloads.
+    pub(super) fn workload(&self, canary: &Canary<'_>, name: &str) -> Option<&'a Image> {
+        self.object(canary, canary.workloads(), name)
+    }
+
+    /// The rules of all objects that divide its traffic.
+    pub(super) fn written(&self, canary: &Canary<'_>) -> Vec<Rule> {
+        let routes = canary.routes().into_iter();
+        let found = routes.filter_map(|(resource, name)| {
+            let object = self.object(canary, resource, &name)?;
+            Some(routes::rules(resource, object.value()))
+        });
+        found.flatten().collect()
+    }
+
+    /// The rules that a gateway has taken.
+    pub(super) fn taken(&self, canary: &Canary<'_>) -> Vec<Rule> {
+        let routes = canary.routes().into_iter();
+        let found = routes.filter_map(|(resource, name)| {
+            let plural = resource.rsplit('/').next()?;
+            let object = self.object(canary, TAKEN, &format!("{plural}.{name}"))?;
+            Some(routes::rules(TAKEN, object.value()))
+        });
+        found.flatten().collect()
+    }
+
+    /// How many ready pods a Service leads to.
+    pub(super) fn ready_behind(&self, canary: &Canary<'_>, service: &str) -> usize {
+        let slices = self.history.states(SLICES, self.version).into_iter();
+        let of_it = slices.filter(|(object, slice)| {
+            object.1 == canary.object.1
+                && slice.label("kubernetes.io/service-name") == Some(service)
+        });
+        let endpoints = of_it.flat_map(|(_, slice)| {
+            let all = slice.at("/endpoints").and_then(Value::as_array);
+            all.into_iter().flatten()
+        });
+        let is_ready = |one: &&Value| one.pointer("/conditions/ready") == Some(&Value::Bool(true));
+        endpoints.filter(is_ready).count()
     }
 }
 
-/// What a Service gets of a split, in percent.
-pub(super) fn share(split: &Image, service: &str) -> i64 {
-    let backends = split.at("/spec/backends").and_then(Value::as_array);
-    let mut backends = backends.into_iter().flatten();
-    let backend = backends.find(|one| one.get("service").and_then(Value::as_str) == Some(service));
-    let weight = backend.and_then(|one| one.get("weight")?.as_i64());
-    weight.unwrap_or_default()
+/// The largest share that a Service has in any of these rules, of requests in general or of some of them.
+pub(super) fn most(rules: &[Rule], service: &str) -> i64 {
+    rules
+        .iter()
+        .map(|rule| rule.share(service))
+        .max()
+        .unwrap_or(0)
 }
 
 impl Canary<'_> {
@@ -104,13 +176,64 @@ impl Canary<'_> {
         format!("{}-primary", self.target())
     }
 
+    /// The resource of its workloads.
+    pub(super) fn workloads(&self) -> &'static str {
+        match self.text("/spec/targetRef/kind") {
+            "DaemonSet" => DAEMON_SETS,
+            _ => DEPLOYMENTS,
+        }
+    }
+
+    /// The Service that clients know.
     pub(super) fn apex(&self) -> String {
         let named = self.image.text("/spec/service/name");
         named.map_or_else(|| self.target(), str::to_owned)
     }
 
+    /// The Service of what is new.
+    pub(super) fn new_service(&self) -> String {
+        format!("{}-canary", self.apex())
+    }
+
+    /// The Service of what serves.
+    pub(super) fn serving_service(&self) -> String {
+        format!("{}-primary", self.apex())
+    }
+
     pub(super) fn phase(&self) -> &str {
         self.text("/status/phase")
+    }
+
+    pub(super) fn is(&self, pointer: &str) -> bool {
+        self.image.at(pointer) == Some(&Value::Bool(true))
+    }
+
+    /// Whether it says what it waits for.
+    pub(super) fn is_explained(&self) -> bool {
+        let waits = self.image.at("/status/waitingFor");
+        let waits = waits.and_then(Value::as_array);
+        waits.is_some_and(|waits| !waits.is_empty())
+    }
+
+    /// Objects that may divide its traffic: resource and name.
+    pub(super) fn routes(&self) -> Vec<(&'static str, String)> {
+        let own = self.image.text("/spec/routeRef/name");
+        let route = own.map_or_else(|| self.apex(), str::to_owned);
+        let ingress = self.text("/spec/ingressRef/name");
+        vec![
+            (HTTP_ROUTES, route),
+            (VIRTUAL_SERVICES, self.apex()),
+            (TRAFFIC_SPLITS, self.apex()),
+            (INGRESSES, format!("{ingress}-canary")),
+        ]
+    }
+
+    /// Whether an object divides its traffic.
+    pub(super) fn is_routed_by(&self, object: &Object) -> bool {
+        let (resource, namespace, name) = object;
+        let mut routes = self.routes().into_iter();
+        *namespace == self.object.1
+            && routes.any(|(of, called)| *of == **resource && *called == **name)
     }
 
     /// Whether an object is one that it may write.
@@ -120,26 +243,62 @@ impl Canary<'_> {
             return false;
         }
         let is_one_of = |names: &[String]| names.iter().any(|one| **one == **name);
-        let (target, apex) = (self.target(), self.apex());
+        let sides = [self.serving_service(), self.new_service()];
         match &**resource {
-            DEPLOYMENTS | "apps/daemonsets" => is_one_of(&[self.primary(), target]),
-            "/services" => is_one_of(&[format!("{apex}-primary"), format!("{apex}-canary"), apex]),
+            DEPLOYMENTS | DAEMON_SETS => is_one_of(&[self.primary(), self.target()]),
+            SERVICES => is_one_of(&sides) || is_one_of(&[self.apex()]),
+            "networking.istio.io/destinationrules" => is_one_of(&sides),
             "autoscaling/horizontalpodautoscalers" => {
                 let own = self.text("/spec/autoscalerRef/name");
                 **name == *format!("{own}-primary")
             }
-            SPLITS => is_one_of(&[apex]),
-            _ => false,
+            _ => self.is_routed_by(object),
         }
     }
 }
 
-/// Whether as many pods of a Deployment are available as are asked for, and there are some.
-pub(super) fn is_ready(deployment: &Image) -> bool {
-    let asked = deployment.number("/spec/replicas");
-    let seen = deployment.number("/status/observedGeneration");
-    asked > 0
-        && deployment.number("/status/availableReplicas") >= asked
-        && deployment.number("/status/updatedReplicas") >= asked
-        && seen >= deployment.number("/metadata/generation")
+/// How many replicas a workload is asked for; a `DaemonSet` has some, or was put away.
+pub(super) fn size(workload: &Image) -> i64 {
+    if workload.at("/spec/replicas").is_some() {
+        return workload.number("/spec/replicas");
+    }
+    let selector = workload.at("/spec/template/spec/nodeSelector");
+    let is_away = selector.is_some_and(|all| all.get(SCALE_TO_ZERO).is_some());
+    i64::from(!is_away)
+}
+
+/// Whether as many pods of a workload are available as are asked for, and there are some.
+pub(super) fn is_ready(workload: &Image) -> bool {
+    let seen = workload.number("/status/observedGeneration");
+    if seen < workload.number("/metadata/generation") {
+        return false;
+    }
+    let (asked, updated, available) = if workload.at("/spec/replicas").is_some() {
+        (
+            workload.number("/spec/replicas"),
+            workload.number("/status/updatedReplicas"),
+            workload.number("/status/availableReplicas"),
+        )
+    } else {
+        (
+            workload.number("/status/desiredNumberScheduled"),
+            workload.number("/status/updatedNumberScheduled"),
+            workload.number("/status/numberAvailable"),
+        )
+    };
+    asked > 0 && available >= asked && updated >= asked
+}
+
+/// What the containers of a workload run.
+pub(super) fn images(workload: &Image) -> Vec<&str> {
+    let containers = workload.at("/spec/template/spec/containers");
+    let containers = containers.and_then(Value::as_array).into_iter().flatten();
+    containers
+        .filter_map(|one| one.get("image")?.as_str())
+        .collect()
+}
+
+/// Both states of an object that the operator has changed.
+pub(super) fn both(change: &Change) -> Option<(&Image, &Image)> {
+    change.before.as_deref().zip(change.after.as_deref())
 }

@@ -1,11 +1,11 @@
 //! What oracles must know of canary.
 
-use slipway_api::flagger::{FORMER_TEMPLATE, RESTART_ID};
+use slipway_api::flagger::{FORMER, FORMER_TEMPLATE, PRIMARY, RESTART_ID};
 use slipway_api::purpose::canary as purpose;
-use slipway_sim::history::{Change, Request};
+use slipway_sim::history::{Change, Object, Request};
 use slipway_sim::oracles::{Case, Oracle, Specifics};
 
-use super::oracles::{CANARIES, Scene};
+use super::oracles::{CANARIES, Canary, Scene};
 use super::{CAPABILITY, oracles};
 
 pub(super) static SPECIFICS: Specifics = Specifics {
@@ -14,10 +14,12 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     oracles: ORACLES,
     maps: &[],
     fleeting_maps: &[],
+    copies: &[PRIMARY, FORMER],
     fleeting_annotations: &[FORMER_TEMPLATE, RESTART_ID],
     statuses: &[(CANARIES, "Canary")],
     orders: &["canaries"],
     is_unconditional: |_| false,
+    has_secret: |_| false,
     may_change,
     harmless: &[purpose::GUARD, purpose::LET_GO],
     nothing_left: oracles::nothing_left,
@@ -32,38 +34,69 @@ fn may_change(case: &Case<'_>, change: &Change, request: &Request) -> bool {
     let scene = Scene::at(case.history, change.version);
     scene
         .canaries()
-        .any(|canary| canary.is_about(&change.object))
+        .any(|canary| canary.is_about(&change.object) || is_copy(&scene, &canary, &change.object))
+}
+
+/// Whether it is a copy of what a Canary's workload is configured with.
+fn is_copy(scene: &Scene<'_>, canary: &Canary<'_>, object: &Object) -> bool {
+    let (resource, namespace, name) = object;
+    let mut ends = SPECIFICS.copies.iter();
+    let original = ends.find_map(|end| name.strip_suffix(end));
+    let is_config = ["/configmaps", "/secrets"].contains(&&**resource);
+    is_config
+        && *namespace == canary.object.1
+        && original.is_some_and(|name| scene.object(canary, resource, name).is_some())
 }
 
 const ORACLES: &[Oracle] = &[
     Oracle {
-        id: "C1",
+        id: "T1",
         what: "the weights of a route sum to 100",
         check: oracles::sums,
     },
     Oracle {
-        id: "C2",
+        id: "T2",
         what: "a version gets more traffic only while as many of its pods are available as are asked for",
         check: oracles::ready,
     },
     Oracle {
-        id: "C3",
-        what: "what serves becomes of a version only when that is promoted, after a check that passed",
+        id: "T3",
+        what: "what serves becomes of a version only when that is promoted, and was last measured to be good",
         check: oracles::promoted,
     },
     Oracle {
-        id: "C4",
-        what: "neither side is scaled down while it has traffic",
+        id: "T4",
+        what: "neither side is scaled down while it has traffic, by what is written and by what a gateway has taken",
         check: oracles::scaled,
     },
     Oracle {
-        id: "C5",
+        id: "T5",
         what: "a version that is sent back has no traffic a moment later",
         check: oracles::sent_back,
     },
     Oracle {
-        id: "C6",
+        id: "T6",
         what: "what is done was remembered before",
         check: oracles::remembered,
+    },
+    Oracle {
+        id: "T7",
+        what: "a version without pods has no traffic a moment later",
+        check: oracles::deserted,
+    },
+    Oracle {
+        id: "T8",
+        what: "a new version has its run, whatever became of the one before, or says why not",
+        check: oracles::begun,
+    },
+    Oracle {
+        id: "T9",
+        what: "a Canary that is deleted leaves a workload that serves, if it is asked to, and no route to what went with it",
+        check: oracles::given_back,
+    },
+    Oracle {
+        id: "T10",
+        what: "the Service that clients know has pods, from when a Canary is initialised until it is gone",
+        check: oracles::served,
     },
 ];

@@ -17,6 +17,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     oracles: ORACLES,
     maps: &[],
     fleeting_maps: &[],
+    copies: &[],
     // Of which object an assemblage was written: one that was made a moment later has another uid.
     fleeting_annotations: &["fleet.squaremo.dev/written-by"],
     statuses: &[
@@ -42,6 +43,7 @@ pub(crate) static AGENT_SPECIFICS: Specifics = Specifics {
     oracles: &[],
     maps: &[],
     fleeting_maps: &[],
+    copies: &[],
     fleeting_annotations: &[],
     statuses: &[],
     orders: &[],

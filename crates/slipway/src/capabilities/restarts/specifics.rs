@@ -13,6 +13,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     oracles: ORACLES,
     maps: &[],
     fleeting_maps: &[],
+    copies: &[],
     fleeting_annotations: &[LAST_RESTART],
     statuses: &[(FLIPPERS, "Flipper")],
     orders: &["flippers"],

@@ -3,12 +3,15 @@
 use serde_json::{Value, json};
 use slipway_api::purpose::canary as purpose;
 use slipway_kernel::Purpose;
+use slipway_sim::history::Asked;
+use slipway_sim::routes::{TAKEN, TRAFFIC_SPLITS};
 
 use super::made::{Made, merge, object};
+use super::objects;
 
 const CANARIES: &str = "flagger.app/canaries";
 const DEPLOYMENTS: &str = "apps/deployments";
-const SPLITS: &str = "split.smi-spec.io/trafficsplits";
+const SLICES: &str = "discovery.k8s.io/endpointslices";
 
 /// A request of the operator that changes an object so.
 fn patch(made: &mut Made, resource: &str, name: &str, purpose: Option<Purpose>, body: &Value) {
@@ -33,7 +36,23 @@ fn status(made: &mut Made, phase: &str, weight: i64) {
 fn split(made: &mut Made, target: i64, source: i64) {
     let backends = json!([{"service": "web-canary", "weight": target}, {"service": "web-primary", "weight": source}]);
     let body = json!({"spec": {"service": "web", "backends": backends}});
-    patch(made, SPLITS, "web", Some(purpose::ROUTE), &body);
+    patch(made, TRAFFIC_SPLITS, "web", Some(purpose::ROUTE), &body);
+}
+
+/// A gateway takes what is written, or something else.
+fn taken(made: &mut Made, target: i64) {
+    let shares = json!({"web-canary": target * 100, "web-primary": (100 - target) * 100});
+    let rule = json!({"particular": false, "shares": shares, "copies": []});
+    let value = json!({"spec": {"rules": [rule]}});
+    made.put(object(TAKEN, "trafficsplits.web"), value, None);
+}
+
+/// So many pods behind a Service are ready.
+fn slice(made: &mut Made, service: &str, ready: usize) {
+    let endpoints = vec![json!({"conditions": {"ready": true}}); ready];
+    let labels = json!({"kubernetes.io/service-name": service});
+    let value = json!({"metadata": {"labels": labels}, "endpoints": endpoints});
+    made.put(object(SLICES, service), value, None);
 }
 
 fn size(made: &mut Made, name: &str, replicas: i64) {
@@ -42,7 +61,17 @@ fn size(made: &mut Made, name: &str, replicas: i64) {
 }
 
 fn template(image: &str) -> Value {
-    json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": image}]}}}})
+    json!({"spec": {"template": {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "c", "image": image}]},
+    }}})
+}
+
+/// The copy that serves becomes of a version.
+fn serve(made: &mut Made, image: &str) {
+    let body = template(image);
+    let purpose = Some(purpose::SERVE);
+    patch(made, DEPLOYMENTS, "web-primary", purpose, &body);
 }
 
 /// A Deployment of which so many pods are asked for, and so many are available.
@@ -56,19 +85,54 @@ fn deployment(made: &mut Made, name: &str, (asked, available): (i64, i64), image
     made.put(object(DEPLOYMENTS, name), value, None);
 }
 
-/// A run at a fifth of the traffic, and all is well.
-fn running() -> Made {
+/// Prometheus says so.
+fn measure(made: &mut Made, value: &str) {
+    let number = made.history.asked.len() as u64;
+    let at = made.now();
+    let result = json!([{"metric": {}, "value": [0, value]}]);
+    let said = json!({"status": "success", "data": {"resultType": "vector", "result": result}});
+    made.history.asked.push(Asked {
+        number,
+        at,
+        replica: "slipway-0-0".to_owned(),
+        method: "POST".to_owned(),
+        url: "http://prometheus.test/api/v1/query".to_owned(),
+        id: format!("q{number}"),
+        body: "query=errors%20of%20web".to_owned(),
+        query: Some("errors of web".to_owned()),
+        fault: None,
+        arrived: 1,
+        told: Some((at, 200)),
+        said: Some(said.to_string()),
+    });
+}
+
+/// A Canary with more in its spec, and both of its workloads.
+fn begun(more: &Value) -> Made {
     let mut made = Made::new();
-    let spec = json!({"targetRef": {"kind": "Deployment", "name": "web"}});
+    let metrics = json!([{"name": "errors", "query": "errors of {{ target }}", "thresholdRange": {"max": 0.1}}]);
+    let mut spec = json!({"targetRef": {"kind": "Deployment", "name": "web"}, "analysis": {"metrics": metrics}});
+    merge(&mut spec, more);
     let value = json!({"metadata": {"name": "web", "generation": 1}, "spec": spec});
     made.put(object(CANARIES, "web"), value, None);
     deployment(&mut made, "web", (3, 3), "web:2");
     deployment(&mut made, "web-primary", (3, 3), "web:1");
+    made
+}
+
+/// A run at a fifth of the traffic, and all is well.
+fn running() -> Made {
+    let mut made = begun(&json!({}));
     status(&mut made, "Progressing", 0);
     split(&mut made, 0, 100);
     status(&mut made, "Progressing", 20);
     split(&mut made, 20, 80);
+    taken(&mut made, 20);
+    for service in ["web-canary", "web-primary"] {
+        slice(&mut made, service, 3);
+    }
     made.pass(10);
+    measure(&mut made, "0.01");
     made
 }
 
@@ -76,18 +140,98 @@ fn running() -> Made {
 pub(super) fn good() -> Made {
     let mut made = running();
     status(&mut made, "Promoting", 20);
-    patch(
-        &mut made,
-        DEPLOYMENTS,
-        "web-primary",
-        Some(purpose::SERVE),
-        &template("web:2"),
-    );
+    serve(&mut made, "web:2");
     status(&mut made, "Finalising", 0);
     split(&mut made, 0, 100);
+    made.pass(5);
+    taken(&mut made, 0);
     size(&mut made, "web", 0);
+    slice(&mut made, "web-canary", 0);
     status(&mut made, "Succeeded", 0);
     made.pass(600);
+    made
+}
+
+/// A run that is over: another version comes, and so many seconds later a run begins, if it does.
+fn next(after: Option<i64>) -> Made {
+    let mut made = good();
+    let body = json!({"status": {"lastAppliedSpec": "two"}});
+    patch(&mut made, CANARIES, "web", None, &body);
+    deployment(&mut made, "web", (0, 0), "web:3");
+    if let Some(after) = after {
+        made.pass(after);
+        let body = json!({"status": {"lastAppliedSpec": "three", "phase": "Progressing"}});
+        patch(&mut made, CANARIES, "web", None, &body);
+    }
+    made.pass(290);
+    made
+}
+
+/// A Canary that has to give its workload back goes, while so many pods of that are available.
+fn left(available: i64) -> Made {
+    let mut made = begun(&json!({"revertOnDeletion": true}));
+    status(&mut made, "Terminating", 0);
+    deployment(&mut made, "web", (available, available), "web:2");
+    made.remove(&object(CANARIES, "web"));
+    made.pass(60);
+    made
+}
+
+/// A Canary goes with the Service of its new version, which a gateway leads this share to.
+fn left_at(share: i64) -> Made {
+    let mut made = running();
+    made.remove(&object(CANARIES, "web"));
+    taken(&mut made, share);
+    made.put(object("/services", "web-primary"), json!({}), None);
+    made.pass(60);
+    made
+}
+
+/// The new version is put away while a gateway still leads this share to it, though nothing of that is written any more.
+fn put_away_at(share: i64) -> Made {
+    let mut made = running();
+    status(&mut made, "Finalising", 0);
+    split(&mut made, 0, 100);
+    taken(&mut made, share);
+    size(&mut made, "web", 0);
+    made
+}
+
+/// The new version, which has traffic, is without pods for so many seconds.
+fn deserted_for(seconds: i64) -> Made {
+    let mut made = running();
+    slice(&mut made, "web-canary", 0);
+    made.pass(seconds);
+    taken(&mut made, 0);
+    made.pass(60);
+    made
+}
+
+/// The Service that clients know is without pods for so many seconds.
+fn unserved_for(seconds: i64) -> Made {
+    let mut made = begun(&json!({}));
+    made.put(object("/services", "web"), json!({}), None);
+    slice(&mut made, "web", 3);
+    status(&mut made, "Initialized", 0);
+    made.pass(60);
+    slice(&mut made, "web", 0);
+    made.pass(seconds);
+    slice(&mut made, "web", 3);
+    made.pass(60);
+    made
+}
+
+/// A version is promoted after this was measured of it, and then another one was wanted, if so.
+fn promoted_after(value: &str, is_newer: bool) -> Made {
+    let mut made = running();
+    made.pass(10);
+    measure(&mut made, value);
+    if is_newer {
+        made.pass(1);
+        deployment(&mut made, "web", (3, 3), "web:3");
+    }
+    status(&mut made, "Promoting", 20);
+    serve(&mut made, if is_newer { "web:3" } else { "web:2" });
     made
 }
 
@@ -95,34 +239,72 @@ pub(super) fn good() -> Made {
 pub(super) fn bad(id: &str) -> Option<Made> {
     let mut made = running();
     match id {
-        "C1" => split(&mut made, 40, 80),
-        "C2" => {
+        "T1" => split(&mut made, 40, 80),
+        "T2" => {
             deployment(&mut made, "web", (3, 2), "web:2");
             split(&mut made, 40, 60);
         }
-        "C3" => {
-            patch(
-                &mut made,
-                DEPLOYMENTS,
-                "web-primary",
-                Some(purpose::SERVE),
-                &template("web:2"),
-            );
-        }
-        "C4" => {
+        "T3" => serve(&mut made, "web:2"),
+        "T4" => {
             status(&mut made, "Finalising", 0);
             size(&mut made, "web", 0);
         }
-        "C5" => {
+        "T5" => {
             status(&mut made, "Failed", 0);
             made.pass(60);
         }
-        "C6" => {
+        "T6" => {
             split(&mut made, 0, 100);
             status(&mut made, "Waiting", 0);
             size(&mut made, "web", 5);
         }
+        "T7" => return Some(deserted_for(60)),
+        "T8" => return Some(next(None)),
+        "T9" => return Some(left(0)),
+        "T10" => return Some(unserved_for(60)),
         _ => return None,
     }
     Some(made)
+}
+
+#[test]
+fn traffic_is_judged_by_what_a_gateway_has_taken_too() {
+    for (share, is_bad) in [(0, false), (20, true)] {
+        assert_eq!(objects("T4", &put_away_at(share)), is_bad, "{share}");
+        assert_eq!(objects("T9", &left_at(share)), is_bad, "{share}");
+    }
+}
+
+#[test]
+fn nobody_is_without_pods_for_longer_than_it_takes_to_notice() {
+    for (seconds, is_bad) in [(3, false), (60, true)] {
+        assert_eq!(objects("T7", &deserted_for(seconds)), is_bad, "{seconds}");
+        assert_eq!(objects("T10", &unserved_for(seconds)), is_bad, "{seconds}");
+    }
+}
+
+#[test]
+fn a_version_is_promoted_by_what_was_last_measured_of_it() {
+    for (value, is_newer, is_bad) in [
+        ("0.01", false, false),
+        ("0.9", false, true),
+        ("0.01", true, true),
+    ] {
+        let made = promoted_after(value, is_newer);
+        assert_eq!(objects("T3", &made), is_bad, "{value} {is_newer}");
+    }
+}
+
+#[test]
+fn a_version_that_comes_after_a_run_is_tried_in_time() {
+    for (after, is_bad) in [(Some(10), false), (None, true)] {
+        assert_eq!(objects("T8", &next(after)), is_bad, "{after:?}");
+    }
+}
+
+#[test]
+fn what_was_to_be_given_back_is_there() {
+    for (available, is_bad) in [(3, false), (0, true)] {
+        assert_eq!(objects("T9", &left(available)), is_bad, "{available}");
+    }
 }

@@ -98,6 +98,21 @@ impl Made {
         });
     }
 
+    /// An object goes, by somebody else.
+    pub(super) fn remove(&mut self, object: &Object) {
+        self.version += 1;
+        let before = self.objects.remove(object);
+        self.history.changes.push(Change {
+            at: self.now,
+            version: self.version,
+            kind: ChangeKind::Deleted,
+            object: object.clone(),
+            before,
+            after: None,
+            by: None,
+        });
+    }
+
     pub(super) fn current(&self, object: &Object) -> Value {
         self.objects
             .get(object)

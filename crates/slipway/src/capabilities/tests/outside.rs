@@ -17,8 +17,10 @@ fn say(made: &mut Made, id: &str, body: &str) {
         id: id.to_owned(),
         body: body.to_owned(),
         fault: None,
+        query: None,
         arrived: 1,
         told: Some((at, 200)),
+        said: None,
     });
 }
 

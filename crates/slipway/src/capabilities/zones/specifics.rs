@@ -16,6 +16,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     oracles: ORACLES,
     maps: &["slipway-zones", RESERVATIONS, LOCKS, ZONE_TRACKER],
     fleeting_maps: &[RESERVATIONS, LOCKS],
+    copies: &[],
     fleeting_annotations: &[LAST_DOWNSCALE],
     statuses: &[],
     orders: &[],

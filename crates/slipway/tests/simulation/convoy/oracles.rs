@@ -18,6 +18,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     oracles: ORACLES,
     maps: &[PREFIX],
     fleeting_maps: &[],
+    copies: &[],
     fleeting_annotations: &[UID],
     statuses: &[],
     orders: &["configmaps"],

@@ -14,6 +14,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     oracles: ORACLES,
     maps: &[PREFIX],
     fleeting_maps: &[],
+    copies: &[],
     fleeting_annotations: &[TAKEN],
     statuses: &[],
     orders: &[],
@@ -79,7 +80,7 @@ fn errors(case: &Case<'_>, at: Timestamp) -> Option<f64> {
     let peer = peers.find(|peer| peer.host == PROMETHEUS)?;
     let since = at.duration_since(case.history.start);
     let since = Duration::try_from(since).unwrap_or_default();
-    let (_, body) = peer.answer(since, "/api/v1/query", Some(QUERY));
+    let (_, body) = peer.answer(since, "/api/v1/query", Some(QUERY), &|_| false);
     let body: serde_json::Value = serde_json::from_str(&body).ok()?;
     if body.get("warnings").is_some() {
         // On some of the data.

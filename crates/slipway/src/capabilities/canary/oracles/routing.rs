@@ -1,132 +1,138 @@
-//! C1, C2, C4, C5: where traffic goes.
+//! T1, T2, T5: what is written about where traffic goes.
 
-use jiff::Timestamp;
-use serde_json::Value;
-use slipway_sim::history::{Change, Image};
+use slipway_sim::history::Change;
 use slipway_sim::oracles::{Case, Findings};
+use slipway_sim::routes::{self, WHOLE};
 
-use super::{A_MOMENT, CANARIES, Canary, DEPLOYMENTS, SPLITS, Scene, is_ready, share};
+use super::{A_MOMENT, CANARIES, Canary, Scene, TO_BE_TAKEN, both, is_ready, later, most};
 
-/// C1.
+/// T1. In a person's own route the weights are theirs, times a hundred.
 pub(in super::super) fn sums(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     for (change, _) in case.history.deeds() {
-        let (SPLITS, Some(after)) = (&*change.object.0, change.after.as_deref()) else {
+        let Some(after) = change.after.as_deref() else {
             continue;
         };
-        let backends = after.at("/spec/backends").and_then(Value::as_array);
-        let backends = backends.into_iter().flatten();
-        let weights = backends.filter_map(|one| one.get("weight")?.as_i64());
-        let sum: i64 = weights.sum();
-        findings.check(change.at, sum == 100, || {
-            format!("the weights of {} sum to {sum}", change.object.2)
-        });
+        let scene = Scene::at(case.history, change.version);
+        let Some(canary) = scene.of(&change.object) else {
+            continue;
+        };
+        let is_theirs = canary.image.at("/spec/routeRef").is_some();
+        let service = canary.new_service();
+        for rule in routes::rules(&change.object.0, after.value()) {
+            let sum = rule.sum();
+            let is_whole = if is_theirs {
+                rule.weights.contains_key(&service) && sum % 100 == 0
+                    || !rule.weights.contains_key(&service)
+            } else {
+                sum == 100
+            };
+            let is_shared = rule.weights.values().all(|weight| *weight >= 0);
+            findings.check(change.at, is_whole && is_shared, || {
+                format!("the weights of {} sum to {sum}", change.object.2)
+            });
+        }
     }
     findings
 }
 
-/// C2. What counts is what the operator had seen of the Deployment when it decided.
+/// T2. What counts is what the operator had seen of the workload when it decided.
 pub(in super::super) fn ready(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
     for (change, request) in history.deeds() {
-        let (SPLITS, Some(after)) = (&*change.object.0, change.after.as_deref()) else {
+        let Some(after) = change.after.as_deref() else {
             continue;
         };
         let scene = Scene::at(history, change.version);
-        let Some(canary) = scene.of(&change.object) else {
+        let routed = scene
+            .canaries()
+            .find(|canary| canary.is_routed_by(&change.object));
+        let Some(canary) = routed else {
             continue;
         };
-        let service = format!("{}-canary", canary.apex());
-        let before = change.before.as_deref();
-        let had = before.map_or(0, |before| share(before, &service));
-        let has = share(after, &service);
+        let share = |image: &slipway_sim::history::Image| {
+            let rules = routes::rules(&change.object.0, image.value());
+            let copied = rules
+                .iter()
+                .any(|rule| rule.copies.contains(&canary.new_service()));
+            most(&rules, &canary.new_service()).max(i64::from(copied))
+        };
+        let (had, has) = (change.before.as_deref().map_or(0, share), share(after));
         if has <= had {
             continue;
         }
-        let basis = request.context.basis.get("deployments").copied();
+        let plural = canary.workloads().rsplit('/').next().unwrap_or_default();
+        let basis = request.context.basis.get(plural).copied();
         let seen = Scene::at(history, basis.unwrap_or(change.version));
-        let target = seen.object(&canary, DEPLOYMENTS, &canary.target());
+        let target = seen.workload(&canary, &canary.target());
         findings.check(change.at, target.is_some_and(is_ready), || {
-            let name = canary.target();
+            let (name, has) = (canary.target(), has * 100 / WHOLE);
             format!("{name} got {has}% of the traffic while it was not ready")
         });
     }
     findings
 }
 
-/// C4.
-pub(in super::super) fn scaled(case: &Case<'_>) -> Findings {
-    let mut findings = Findings::default();
-    let history = case.history;
-    for (change, request) in history.deeds() {
-        let (before, after) = (change.before.as_deref(), change.after.as_deref());
-        let (DEPLOYMENTS, Some(before), Some(after)) = (&*change.object.0, before, after) else {
-            continue;
-        };
-        let replicas = |image: &Image| image.number("/spec/replicas");
-        let (from, to) = (replicas(before), replicas(after));
-        if to >= from {
-            continue;
-        }
-        let basis = request.context.basis.get("trafficsplits").copied();
-        let scene = Scene::at(history, basis.unwrap_or(change.version));
-        let Some(canary) = scene.of(&change.object) else {
-            continue;
-        };
-        let has = scene.share(&canary);
-        let holds = if *change.object.2 == *canary.target() {
-            has == 0
-        } else {
-            // A person may have asked for fewer with the version that is promoted.
-            to > 0 && canary.phase() == "Promoting"
-        };
-        findings.check(change.at, holds, || {
-            let name = &change.object.2;
-            format!("{name} was scaled from {from} to {to} while the new version had {has}%")
-        });
-    }
-    findings
-}
-
-/// C5.
+/// T5. Where something goes wrong meanwhile, a moment after that is over.
 pub(in super::super) fn sent_back(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
-    if history.is_disturbed() {
-        // When it comes through depends on the faults; that it does is L1's.
-        return findings;
-    }
     for (change, _) in history.deeds() {
         let Some(canary) = failed(change) else {
             continue;
         };
-        let Ok(until) = change.at.checked_add(A_MOMENT) else {
-            continue;
-        };
-        let has = share_at(case, &canary, until);
-        findings.check(until, has == 0, || {
-            format!("{} was sent back and still has {has}%", canary.target())
-        });
+        let service = canary.new_service();
+        let from = change.at.max(history.calm);
+        for (patience, is_taken) in [(A_MOMENT, false), (TO_BE_TAKEN, true)] {
+            let patience = if history.is_disturbed() {
+                patience * 6
+            } else {
+                patience
+            };
+            let until = later(from, patience);
+            let scene = Scene::when(history, until);
+            let now = scene.canaries().find(|one| one.object == canary.object);
+            // Somebody may have begun something else meanwhile.
+            let is_so = now.is_some_and(|now| is_failed(&now));
+            if until > history.end || !is_so {
+                continue;
+            }
+            let rules = if is_taken {
+                scene.taken(&canary)
+            } else {
+                scene.written(&canary)
+            };
+            let has = most(&rules, &service) * 100 / WHOLE;
+            findings.check(until, has == 0, || {
+                let how = if is_taken {
+                    "in fact"
+                } else {
+                    "by what is written"
+                };
+                format!(
+                    "{} was sent back and still has {has}% {how}",
+                    canary.target()
+                )
+            });
+        }
     }
     findings
 }
 
-/// A Canary that has just failed, with all traffic to go to what serves.
-fn failed(change: &Change) -> Option<Canary<'_>> {
-    let (before, after) = (change.before.as_deref()?, change.after.as_deref()?);
-    let phase = |image: &Image| image.text("/status/phase").map(str::to_owned);
-    let is_new = phase(after).as_deref() == Some("Failed") && phase(before) != phase(after);
-    let is_meant = &*change.object.0 == CANARIES && after.number("/status/canaryWeight") == 0;
-    (is_new && is_meant).then_some(Canary {
-        object: &change.object,
-        image: after,
-    })
+fn is_failed(canary: &Canary<'_>) -> bool {
+    canary.phase() == "Failed" && canary.image.number("/status/canaryWeight") == 0
 }
 
-fn share_at(case: &Case<'_>, canary: &Canary<'_>, at: Timestamp) -> i64 {
-    let changes = case.history.changes.iter();
-    let last = changes.take_while(|change| change.at <= at).last();
-    let version = last.map_or(case.history.base, |change| change.version);
-    Scene::at(case.history, version).share(canary)
+/// A Canary that has just failed, with all traffic to go to what serves.
+fn failed(change: &Change) -> Option<Canary<'_>> {
+    let (before, after) = both(change)?;
+    if &*change.object.0 != CANARIES {
+        return None;
+    }
+    let of = |image| Canary {
+        object: &change.object,
+        image,
+    };
+    (is_failed(&of(after)) && !is_failed(&of(before))).then(|| of(after))
 }
