@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 
+use super::debian::{self, Source};
 use super::listed;
 use super::tier::{self, Outcome};
 use crate::controlplane::{self, Borrowed, Profile, Shape};
@@ -26,12 +27,29 @@ pub(super) struct OnServers {
     members: usize,
     /// Whether it runs the `slipway` program and kubectl.
     is_driven_by_kubectl: bool,
-    /// Whether Flux and Flagger run on the real one, and all of its programs on an embedded one too.
-    is_foreign: bool,
-    /// Whether Flux runs on the real ones.
-    has_flux: bool,
+    company: Company,
     /// Minutes, about: who takes longest begins first.
     takes: u32,
+}
+
+/// Who is there besides the programs of Kubernetes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Company {
+    Nobody,
+    /// Flux runs on the real ones.
+    Flux,
+    /// Flux and Flagger run on the real one, and all of its programs on an embedded one too.
+    Foreign,
+    /// Flagger, nginx and Prometheus are told to the tests, which start and end them; and all programs of the real one run on an
+    /// embedded one too.
+    Canary,
+}
+
+impl Company {
+    /// Whether the programs of the real control plane run on an embedded one too.
+    fn is_doubled(self) -> bool {
+        matches!(self, Self::Foreign | Self::Canary)
+    }
 }
 
 /// What became of a tier.
@@ -54,10 +72,19 @@ impl OnServers {
     /// What its real control plane is made of.
     pub(super) fn shape(&self) -> Shape {
         Shape {
-            flux: self.is_foreign || self.has_flux,
-            flagger: self.is_foreign,
+            flux: matches!(self.company, Company::Flux | Company::Foreign),
+            flagger: self.company == Company::Foreign,
             own_etcd: usize::from(self.members > 0),
             ..self.profile.into()
+        }
+    }
+
+    /// What has to be built for it: that, and what its tests start themselves.
+    pub(super) fn built(&self) -> Shape {
+        let shape = self.shape();
+        Shape {
+            flagger: shape.flagger || self.company == Company::Canary,
+            ..shape
         }
     }
 }
@@ -71,8 +98,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Collectors,
         members: 0,
         is_driven_by_kubectl: false,
-        is_foreign: false,
-        has_flux: false,
+        company: Company::Nobody,
         takes: 1,
     },
     OnServers {
@@ -82,8 +108,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Collectors,
         members: 0,
         is_driven_by_kubectl: true,
-        is_foreign: false,
-        has_flux: false,
+        company: Company::Nobody,
         takes: 3,
     },
     OnServers {
@@ -93,8 +118,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Full,
         members: 0,
         is_driven_by_kubectl: false,
-        is_foreign: false,
-        has_flux: true,
+        company: Company::Flux,
         takes: 3,
     },
     OnServers {
@@ -104,8 +128,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Full,
         members: 0,
         is_driven_by_kubectl: true,
-        is_foreign: false,
-        has_flux: false,
+        company: Company::Nobody,
         takes: 7,
     },
     OnServers {
@@ -115,8 +138,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Full,
         members: 0,
         is_driven_by_kubectl: true,
-        is_foreign: false,
-        has_flux: false,
+        company: Company::Nobody,
         takes: 8,
     },
     OnServers {
@@ -126,8 +148,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Collectors,
         members: 3,
         is_driven_by_kubectl: true,
-        is_foreign: false,
-        has_flux: false,
+        company: Company::Nobody,
         takes: 2,
     },
     OnServers {
@@ -137,9 +158,18 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Full,
         members: 3,
         is_driven_by_kubectl: true,
-        is_foreign: false,
-        has_flux: true,
+        company: Company::Flux,
         takes: 5,
+    },
+    OnServers {
+        name: "end to end, canary",
+        test: "canary",
+        variable: "SLIPWAY_REAL_FULL",
+        profile: Profile::Full,
+        members: 0,
+        is_driven_by_kubectl: true,
+        company: Company::Canary,
+        takes: 7,
     },
     OnServers {
         name: "pages",
@@ -148,8 +178,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Full,
         members: 0,
         is_driven_by_kubectl: true,
-        is_foreign: false,
-        has_flux: false,
+        company: Company::Nobody,
         takes: 1,
     },
     OnServers {
@@ -159,8 +188,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Full,
         members: 0,
         is_driven_by_kubectl: true,
-        is_foreign: true,
-        has_flux: false,
+        company: Company::Foreign,
         takes: 2,
     },
 ];
@@ -238,8 +266,16 @@ fn run(
     }
     let mut borrowed = Vec::new();
     match unavailable {
-        None => borrowed = servers_of(tier, &mut command)?,
-        Some(why) if tier.is_foreign => {
+        None => {
+            if tier.company == Company::Canary
+                && let Some(why) = tell_canary(&mut command)?
+            {
+                ran.left_out.push(format!("{}: {why}", tier.name));
+                return Ok(ran);
+            }
+            borrowed = servers_of(tier, &mut command)?;
+        }
+        Some(why) if tier.company.is_doubled() => {
             ran.left_out.push(format!("{}: {why}", tier.name));
             return Ok(ran);
         }
@@ -265,6 +301,25 @@ fn run(
     Ok(ran)
 }
 
+/// Tells tests of canary where everything is that they start; or why it cannot be had.
+fn tell_canary(command: &mut Command) -> Result<Option<String>> {
+    for package in [debian::NGINX, debian::PROMETHEUS] {
+        match package.locate()? {
+            Source::Program(program) => command.env(package.variable, program),
+            Source::NoApt(why) => return Ok(Some(why)),
+        };
+    }
+    let shape = Shape {
+        flagger: true,
+        ..Shape::default()
+    };
+    let programs = controlplane::tools::locate(&shape)?;
+    command
+        .env("SLIPWAY_FLAGGER", programs.path("flagger")?)
+        .env("SLIPWAY_GATEWAY", controlplane::tools::gateway()?);
+    Ok(None)
+}
+
 /// The servers that a tier runs on beside the embedded one, which its tests start by themselves.
 fn servers_of(tier: &OnServers, command: &mut Command) -> Result<Vec<Borrowed>> {
     let shape = tier.shape();
@@ -274,7 +329,7 @@ fn servers_of(tier: &OnServers, command: &mut Command) -> Result<Vec<Borrowed>> 
     let members = std::env::join_paths(members).context("naming the members' kubeconfigs")?;
     command.env(MEMBERS, members);
     let mut all = vec![real];
-    if tier.is_foreign {
+    if tier.company.is_doubled() {
         let shape = Shape {
             embedded: true,
             ..shape
