@@ -78,7 +78,7 @@ fn main() -> ExitCode {
         title: "canary",
         alone: &[],
         tests: TESTS,
-        lanes: 2,
+        lanes: 3,
         set: Stage::set,
         clear: |_| Ok(()),
     };

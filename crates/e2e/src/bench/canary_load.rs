@@ -134,9 +134,10 @@ impl<'a> Load<'a> {
             let request = http::Request::get(&path).body(Vec::new())?;
             let found: Result<Value, kube::Error> =
                 self.runtime.block_on(self.api.request(request));
-            if found.is_err() {
-                return Ok(());
-            }
+            match found {
+                Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+                found => found?,
+            };
             if start.elapsed() > PATIENCE {
                 bail!("{} is not gone within {PATIENCE:?}", self.namespace);
             }

@@ -9,7 +9,7 @@ use slipway_e2e::canary::phase;
 use crate::stage::{Stage, Story, WEB};
 use crate::weights::FEW;
 
-const KILLS: usize = 20;
+const KILLS: u64 = 20;
 
 /// Killed twenty times, at other moments each time: the same end, and no request lost. How long each one lives is spread over what it
 /// takes to start and to do a step.
@@ -23,7 +23,7 @@ pub(crate) fn twenty(stage: &Stage) -> Result<()> {
     story.release_web("app:2")?;
     let mut phases = Vec::new();
     for kill in 0..KILLS {
-        let lives = Duration::from_millis(150 + 397 * (kill as u64 * 7 % 11));
+        let lives = Duration::from_millis(150 + 397 * ((kill * 7 % 11)));
         let start = Instant::now();
         while start.elapsed() < lives {
             note(&story, &mut phases)?;

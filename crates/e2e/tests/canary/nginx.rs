@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -93,7 +93,7 @@ pub(crate) struct Nginx {
 
 impl Nginx {
     /// Starts this program with no routes yet.
-    pub(crate) async fn start(program: &PathBuf) -> Result<Self> {
+    pub(crate) async fn start(program: &Path) -> Result<Self> {
         let (port, folder) = (Port::draw()?, Folder::new("nginx")?);
         let config = Routes::default().config(port.number(), 0);
         std::fs::write(folder.path().join("nginx.conf"), config)?;

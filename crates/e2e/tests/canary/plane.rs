@@ -157,7 +157,7 @@ impl Controller {
             let name = labels.and_then(|all| all.get("kubernetes.io/service-name"));
             name.is_some_and(|name| name == service)
         });
-        let endpoints = own.flat_map(|slice| slice.endpoints.iter().flatten());
+        let endpoints = own.flat_map(|slice| &slice.endpoints);
         let ready = endpoints.filter(|one| {
             let conditions = one.conditions.as_ref();
             conditions.is_none_or(|all| all.ready != Some(false))

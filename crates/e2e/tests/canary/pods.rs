@@ -85,8 +85,8 @@ fn is_ready(pod: &Pod) -> bool {
 }
 
 fn image(pod: &Pod) -> String {
-    let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
-    let image = containers.filter_map(|one| one.image.clone()).next();
+    let mut containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+    let image = containers.find_map(|one| one.image.clone());
     image.unwrap_or_default()
 }
 
