@@ -72,6 +72,10 @@ pub(crate) enum Command {
 
 /// What a control plane is made of.
 #[derive(Debug, Clone, Default, clap::Args)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a word of the command line"
+)]
 pub(crate) struct Shape {
     /// Which processes besides the API server
     #[arg(long, value_enum, default_value_t = Profile::Full)]

@@ -71,14 +71,10 @@ impl Operator {
     /// Starts Flagger, ours or the original, with these of its flags.
     pub fn flagger(original: Option<&Path>, kubeconfig: &Path, arguments: &[&str]) -> Result<Self> {
         let port = Port::draw()?;
-        let mut command = match original {
-            Some(path) => Command::new(path),
-            None => {
-                let mut ours = Command::new(program()?);
-                ours.arg("flagger");
-                ours
-            }
-        };
+        let mut command = Command::new(original.map_or_else(program, |path| Ok(path.to_owned()))?);
+        if original.is_none() {
+            command.arg("flagger");
+        }
         command
             .arg(format!("-kubeconfig={}", kubeconfig.display()))
             .arg(format!("-port={port}"))

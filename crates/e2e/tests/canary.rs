@@ -2,7 +2,7 @@
 //! slipway writes, with upstreams from `EndpointSlice`s; behind it there is a real HTTP server for each Ready pod, which a real
 //! Prometheus scrapes; and a client counts every request. And Flagger is stopped in each of its phases, and ours goes on, and back.
 //!
-//! On the embedded server and on a real one, each with kube-controller-manager, kube-scheduler and KWOK:
+//! On the embedded server with its actors, and on a real one with kube-controller-manager, kube-scheduler and KWOK:
 //!
 //! ```text
 //! cargo xtask test --only "end to end, canary"
@@ -82,5 +82,5 @@ fn main() -> ExitCode {
         set: Stage::set,
         clear: |_| Ok(()),
     };
-    suite.main_beside("SLIPWAY_EMBEDDED_FULL")
+    suite.main()
 }

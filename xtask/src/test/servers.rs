@@ -40,16 +40,8 @@ enum Company {
     Flux,
     /// Flux and Flagger run on the real one, and all of its programs on an embedded one too.
     Foreign,
-    /// Flagger, nginx and Prometheus are told to the tests, which start and end them; and all programs of the real one run on an
-    /// embedded one too.
+    /// Flagger, nginx and Prometheus are told to the tests, which start and end them.
     Canary,
-}
-
-impl Company {
-    /// Whether the programs of the real control plane run on an embedded one too.
-    fn is_doubled(self) -> bool {
-        matches!(self, Self::Foreign | Self::Canary)
-    }
 }
 
 /// What became of a tier.
@@ -275,7 +267,7 @@ fn run(
             }
             borrowed = servers_of(tier, &mut command)?;
         }
-        Some(why) if tier.company.is_doubled() => {
+        Some(why) if matches!(tier.company, Company::Foreign | Company::Canary) => {
             ran.left_out.push(format!("{}: {why}", tier.name));
             return Ok(ran);
         }
@@ -329,7 +321,7 @@ fn servers_of(tier: &OnServers, command: &mut Command) -> Result<Vec<Borrowed>> 
     let members = std::env::join_paths(members).context("naming the members' kubeconfigs")?;
     command.env(MEMBERS, members);
     let mut all = vec![real];
-    if tier.company.is_doubled() {
+    if tier.company == Company::Foreign {
         let shape = Shape {
             embedded: true,
             ..shape

@@ -23,7 +23,7 @@ pub(crate) fn twenty(stage: &Stage) -> Result<()> {
     story.release_web("app:2")?;
     let mut phases = Vec::new();
     for kill in 0..KILLS {
-        let lives = Duration::from_millis(150 + 397 * ((kill * 7 % 11)));
+        let lives = Duration::from_millis(150 + 397 * (kill * 7 % 11));
         let start = Instant::now();
         while start.elapsed() < lives {
             note(&story, &mut phases)?;

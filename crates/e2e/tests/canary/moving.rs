@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use slipway_e2e::canary::{canary, deployment, image, phase, weight};
 use slipway_e2e::operator::Operator;
 
-use crate::stage::{RUN, Stage, Story, WEB};
+use crate::stage::{Programs, RUN, Stage, Story, WEB};
 
 /// What is held where, by its name: the phase that it is stopped in.
 const STOPS: &[(&str, &str)] = &[
@@ -61,10 +61,10 @@ fn start(story: &Story<'_>, who: Who) -> Result<()> {
     let mut operator = match who {
         Who::Ours => return story.operate(),
         Who::Flagger => {
-            let flagger = Some(story.stage.programs.flagger.as_path());
+            let flagger = Programs::flagger()?;
             let flags = flags(story);
             let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-            Operator::flagger(flagger, &story.stage.cluster.kubeconfig, &flags)?
+            Operator::flagger(Some(&flagger), &story.stage.cluster.kubeconfig, &flags)?
         }
     };
     operator.wait_until_healthy(RUN)?;

@@ -29,7 +29,13 @@ pub(crate) const WEB: &str = "web";
 pub(crate) struct Programs {
     pub(crate) nginx: PathBuf,
     pub(crate) prometheus: PathBuf,
-    pub(crate) flagger: PathBuf,
+}
+
+impl Programs {
+    /// Where Flagger is.
+    pub(crate) fn flagger() -> Result<PathBuf> {
+        named("SLIPWAY_FLAGGER")
+    }
 }
 
 /// Where stories play.
@@ -63,7 +69,6 @@ impl Stage {
             programs: Programs {
                 nginx: named("SLIPWAY_NGINX")?,
                 prometheus: named("SLIPWAY_PROMETHEUS")?,
-                flagger: named("SLIPWAY_FLAGGER")?,
             },
             server: server.name(),
         })
