@@ -30,7 +30,7 @@ pub use analysis::{
     SessionAffinity, ThresholdRange, Webhook,
 };
 pub use service::{CustomMetadata, IntOrText, Rewrite, Service, UnmanagedMetadata};
-pub use status::{CanaryCondition, CanaryStatus, CheckStatus, Phase, RunStatus};
+pub use status::{CanaryCondition, CanaryStatus, CheckStatus, Phase, RunStatus, Untold};
 
 pub(crate) use schema::plain;
 

@@ -11,6 +11,9 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
         crate::flipper::definition(),
         crate::replica_template::definition(),
         crate::zpdb::definition(),
+        crate::alert_provider::definition(),
+        crate::canary::definition(),
+        crate::metric_template::definition(),
     ];
     all.extend(crate::fleet::definitions());
     all

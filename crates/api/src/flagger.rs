@@ -33,6 +33,9 @@ pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration
 /// What the serving copy of something is called.
 pub const PRIMARY: &str = "-primary";
 
+/// What a config of the serving copy was before the last promotion is called, so that that can be taken back.
+pub const FORMER: &str = "-former";
+
 /// What the new version's Service is called.
 pub const CANARY: &str = "-canary";
 

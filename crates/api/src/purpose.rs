@@ -117,6 +117,40 @@ pub mod zones {
     pub const ANNOTATE: Purpose = Purpose::new("annotate");
 }
 
+/// Purposes of canary.
+pub mod canary {
+    use super::Purpose;
+
+    /// The serving copy is made, or becomes of a version.
+    pub const SERVE: Purpose = Purpose::new("serve");
+    /// A side gets so many replicas.
+    pub const SIZE: Purpose = Purpose::new("size");
+    /// Traffic is divided.
+    pub const ROUTE: Purpose = Purpose::new("route");
+    /// A Service leads to a side.
+    pub const LEAD: Purpose = Purpose::new("lead");
+    /// The serving copy gets an autoscaler.
+    pub const AUTOSCALE: Purpose = Purpose::new("autoscale");
+    /// A `ConfigMap` or Secret is copied for the serving copy.
+    pub const CONFIGURE: Purpose = Purpose::new("configure");
+    /// A Canary is kept until the workload was given back.
+    pub const GUARD: Purpose = Purpose::new("guard");
+    /// The workload is given back.
+    pub const GIVE_BACK: Purpose = Purpose::new("give-back");
+    /// A Canary is let go.
+    pub const LET_GO: Purpose = Purpose::new("let-go");
+    /// A webhook is asked.
+    pub const ASK: Purpose = Purpose::new("ask");
+    /// Something is measured.
+    pub const MEASURE: Purpose = Purpose::new("measure");
+    /// How much was measured.
+    pub const COUNT: Purpose = Purpose::new("count");
+    /// What the serving version has is measured.
+    pub const COMPARE: Purpose = Purpose::new("compare");
+    /// People are told.
+    pub const TELL: Purpose = Purpose::new("tell");
+}
+
 /// Purposes of the fleet and of its agents.
 pub mod fleet {
     use super::Purpose;

@@ -35,13 +35,21 @@ impl Service {
         }
     }
 
-    /// Where it is sent to: Discord takes what Slack takes at another path.
+    /// What the path ends with where it is sent to: Discord takes what Slack takes at another path.
+    pub fn path(self) -> &'static str {
+        match self {
+            Self::Discord => "/slack",
+            Self::Slack | Self::Teams | Self::Generic => "",
+        }
+    }
+
+    /// Where it is sent to.
     pub fn address(self, address: &str) -> String {
-        let address = address.trim_end_matches('/');
-        if self == Self::Discord && !address.ends_with("/slack") {
-            format!("{address}/slack")
-        } else {
+        let (address, path) = (address.trim_end_matches('/'), self.path());
+        if address.ends_with(path) {
             address.to_owned()
+        } else {
+            format!("{address}{path}")
         }
     }
 }
@@ -123,9 +131,30 @@ pub fn body(service: Service, channel: &str, username: &str, told: &Told<'_>) ->
                 "name": told.name,
                 "namespace": told.namespace,
                 "message": told.text,
-                "severity": word(told.level),
+                "severity": told.level.as_str(),
                 "fields": fields,
             })
+        }
+    }
+}
+
+impl Level {
+    /// As statuses and alerts spell it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
+
+    /// The level of this name.
+    pub fn of(name: &str) -> Option<Self> {
+        match name {
+            "info" => Some(Self::Info),
+            "warn" => Some(Self::Warn),
+            "error" => Some(Self::Error),
+            _ => None,
         }
     }
 }
@@ -135,14 +164,6 @@ fn colour(level: Level) -> &'static str {
         Level::Info => "good",
         Level::Warn => "warning",
         Level::Error => "danger",
-    }
-}
-
-fn word(level: Level) -> &'static str {
-    match level {
-        Level::Info => "info",
-        Level::Warn => "warn",
-        Level::Error => "error",
     }
 }
 

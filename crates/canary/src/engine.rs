@@ -18,8 +18,10 @@
 //! - The target's share grows only while the target is ready, is of the analysed revision, and has as many replicas as
 //!   that share of the source's. Where none of its pods is available any more, the source gets everything at once.
 //! - The target is promoted only after a check that passed in the same tick; unless a person said to skip the analysis.
-//! - Neither side is scaled down before the other is routed to, as the data plane confirms.
+//! - Neither side is scaled down before the other is routed to, as the data plane confirms; one that says nothing is given a
+//!   while ([`Rules::grace`]).
 //! - Every phase takes a new revision, a revert and a command.
+//! - Time in which nothing was done, or could be, counts against no version.
 //! - Timers are exact: [`Next::wake`] is when something can change by itself, and an idle Canary has none.
 //!
 //! It does not promise that somebody who edits the routing object by hand gets their way: the recorded weight is
@@ -36,8 +38,10 @@ mod rules;
 mod run;
 mod sight;
 mod step;
+mod stops;
+mod ticks;
 
-pub use advance::{Hold, Level, News, Next, advance};
+pub use advance::{Hold, Level, News, Next, advance, withdrawn};
 pub use answers::{Answer, Answers, Ask, Check, Reading};
 pub use commands::{Command, Verb};
 pub use deeds::{Deed, Deeds, deeds, split};

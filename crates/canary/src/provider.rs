@@ -1,18 +1,30 @@
 //! What shifts traffic, by the names that Flagger's users write.
 
-/// A router that is built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Provider {
-    /// Plain Services: the target never has live traffic.
-    Kubernetes,
-    /// Gateway API, by its version.
-    Gateway(&'static str),
-    /// Istio.
-    Istio,
-    /// SMI, by its version.
-    Smi(&'static str),
-    /// ingress-nginx.
-    Nginx,
+use std::fmt;
+
+use slipway_api::canary::{Canary, CanaryStatus, Phase};
+
+use crate::router::{self, Router};
+
+/// A router that is built, with the version of its API that was asked for.
+#[derive(Clone, Copy)]
+pub struct Provider {
+    router: &'static Router,
+    version: &'static str,
+}
+
+impl PartialEq for Provider {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.router, other.router) && self.version == other.version
+    }
+}
+
+impl Eq for Provider {}
+
+impl fmt::Debug for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name(), self.version)
+    }
 }
 
 /// Why a provider is not followed.
@@ -44,42 +56,99 @@ const NOT_BUILT: [&str; 9] = [
 ];
 
 impl Provider {
+    /// What Flagger takes where nothing is said.
+    pub const USUAL: &'static str = "istio";
+
     /// The provider of this name.
     pub fn of(name: &str) -> Result<Self, NotAProvider> {
-        Ok(match name {
-            "kubernetes" => Self::Kubernetes,
-            "gatewayapi" | "gatewayapi:v1" => Self::Gateway("v1"),
-            "gatewayapi:v1beta1" => Self::Gateway("v1beta1"),
-            "istio" => Self::Istio,
-            "smi:v1alpha1" => Self::Smi("v1alpha1"),
-            "smi" | "smi:v1alpha2" | "linkerd" | "osm" => Self::Smi("v1alpha2"),
-            "smi:v1alpha3" => Self::Smi("v1alpha3"),
-            "nginx" => Self::Nginx,
-            name if NOT_BUILT.contains(&name) => {
-                return Err(NotAProvider::NotBuilt(name.to_owned()));
-            }
-            name => return Err(NotAProvider::Unknown(name.to_owned())),
+        if let Some(found) = Self::all().find(|(known, _)| *known == name) {
+            return Ok(found.1);
+        }
+        Err(if NOT_BUILT.contains(&name) {
+            NotAProvider::NotBuilt(name.to_owned())
+        } else {
+            NotAProvider::Unknown(name.to_owned())
         })
+    }
+
+    /// What shifts the traffic of a Canary, where `usual` does if it does not say. In the middle of a run it is what it was
+    /// when that began: whoever has the weights has to take them back.
+    pub fn of_canary(canary: &Canary, usual: Self) -> Result<Self, NotAProvider> {
+        let status = canary.status.as_ref().filter(|status| is_busy(status));
+        let kept = status.and_then(|status| status.run.as_ref()?.provider.as_deref());
+        if let Some(Ok(kept)) = kept.map(Self::of) {
+            return Ok(kept);
+        }
+        let written = canary.spec.provider.as_deref();
+        let written = written.filter(|name| !name.is_empty());
+        written.map_or(Ok(usual), Self::of)
+    }
+
+    /// All that are built, by each of their names.
+    pub fn all() -> impl Iterator<Item = (&'static str, Self)> {
+        let routers = router::ALL.iter().copied();
+        routers.flat_map(|router| {
+            let names = router.names.iter();
+            names.map(move |&(name, version)| (name, Self { router, version }))
+        })
+    }
+
+    /// The first name of its router.
+    pub fn name(self) -> &'static str {
+        self.router.names.first().map_or("", |(name, _)| *name)
+    }
+
+    /// A name that means it, with the version of its API.
+    pub fn full_name(self) -> &'static str {
+        let mut all = Self::all();
+        let found = all.find(|(_, provider)| *provider == self);
+        found.map_or("", |(name, _)| name)
+    }
+
+    /// What does it.
+    pub fn router(self) -> &'static Router {
+        self.router
+    }
+
+    /// The version of its API.
+    pub fn version(self) -> &'static str {
+        self.version
     }
 
     /// Whether it can shift traffic at all.
     pub fn shifts(self) -> bool {
-        self != Self::Kubernetes
+        self.router.can.shift
     }
 
     /// Whether it can send some requests elsewhere by what is in them.
     pub fn matches(self) -> bool {
-        matches!(self, Self::Gateway(_) | Self::Istio | Self::Nginx)
+        self.router.can.match_requests
     }
 
     /// Whether it can copy requests.
     pub fn mirrors(self) -> bool {
-        matches!(self, Self::Gateway(_) | Self::Istio)
+        self.router.can.mirror
     }
 
     /// Whether it can keep a client at the version that it has seen.
     pub fn has_affinity(self) -> bool {
-        matches!(self, Self::Gateway(_) | Self::Istio)
+        self.router.can.keep_clients
+    }
+}
+
+/// Whether a run goes on, or has left weights behind.
+fn is_busy(status: &CanaryStatus) -> bool {
+    let is_draining = status.run.as_ref().is_some_and(|run| run.draining);
+    let phase = Phase::of(status.phase.as_deref());
+    phase.is_running() || status.canary_weight > 0 || is_draining
+}
+
+impl Default for Provider {
+    fn default() -> Self {
+        Self {
+            router: &router::istio::ROUTER,
+            version: "",
+        }
     }
 }
 
@@ -91,7 +160,18 @@ mod tests {
     fn d18_what_nobody_knows_is_not_taken_for_istio() {
         let unknown = Err(NotAProvider::Unknown("istoi".to_owned()));
         assert_eq!(Provider::of("istoi"), unknown);
-        assert_eq!(Provider::of("istio"), Ok(Provider::Istio));
+        assert_eq!(Provider::of("istio"), Ok(Provider::default()));
+        assert_eq!(Provider::of(Provider::USUAL), Ok(Provider::default()));
+    }
+
+    #[test]
+    fn every_name_is_one_provider_s() {
+        let names: Vec<&str> = Provider::all().map(|(name, _)| name).collect();
+        let different: std::collections::BTreeSet<&&str> = names.iter().collect();
+        assert_eq!(different.len(), names.len());
+        for name in NOT_BUILT {
+            assert!(!names.contains(&name), "{name}");
+        }
     }
 
     #[test]

@@ -15,13 +15,17 @@ enum Mark {
 reasons! {
     /// Why nothing, or not more, is done.
     pub enum Reason: Mark {
+        Asking [Expected] "Somebody is asked, and has not answered yet.",
         AutoscalerNotFound [Stalled] "The autoscaler that the Canary names is not there.",
         ClaimedByOther [] "Another capability disrupts the workload now.",
         ConfigNotFound [Stalled] "A ConfigMap or Secret that the workload needs is not there.",
+        DefinitionTooOld [Stalled] "The definition of Canaries does not keep what a run has to remember.",
         FlaggerRuns [Stalled] "Another program acts on Canaries.",
         InvalidSpec [Stalled] "The Canary cannot be followed as it is written.",
+        MetricNotFound [Stalled] "A MetricTemplate or AlertProvider that the Canary names is not there, or may not be used.",
         NoData [] "A measure has no values, and the run stays where it is until it has.",
         NotOurs [Stalled] "An object of a name that we need belongs to somebody else.",
+        Paused [] "A person has paused the Canary.",
         PromotionGateClosed [] "A webhook does not let the version take over.",
         RefusedByApi [] "The API refused the last attempt.",
         RolloutGateClosed [] "A webhook does not let the run begin.",
@@ -30,7 +34,7 @@ reasons! {
         SourceNotReady [] "The serving version is not ready.",
         StepPause [Expected] "The version stays at this step for a while.",
         Suspended [] "Somebody has suspended the Canary.",
-        TargetBusy [Stalled] "Another Canary is about the same workload.",
+        TargetBusy [Stalled] "Another Canary is about the same workload, or the same Service.",
         TargetNotFound [Stalled] "The workload is not there.",
         TargetNotReady [Expected] "The new version is not ready.",
         TemplateLost [Stalled] "The template that the serving version had is not known any more.",

@@ -11,6 +11,7 @@
 pub mod gateway;
 mod gateway_rules;
 pub mod istio;
+pub mod kubernetes;
 pub mod nginx;
 mod parts;
 pub mod smi;
@@ -22,7 +23,7 @@ use slipway_api::canary::{Service, SessionAffinity};
 use slipway_api::foreign::istio::HttpMatch;
 use slipway_kernel::Kind;
 
-pub(crate) use parts::{covers, is_ours};
+pub(crate) use parts::{covers, is_ours, lacking};
 
 use crate::engine::{Routing, Weights};
 use crate::provider::Provider;
@@ -155,18 +156,96 @@ pub enum CannotRoute {
     },
 }
 
+/// What is to be written, by the version of a router's API.
+pub type Writes = fn(&'static str, &Route, &Objects, Weights) -> Result<Vec<Write>, CannotRoute>;
+
+/// All that is known of a router, in its own file.
+#[derive(Debug)]
+pub struct Router {
+    /// The names that people write, each with the version of its API that it means.
+    pub names: &'static [(&'static str, &'static str)],
+    /// What it can do.
+    pub can: Abilities,
+    /// Whether the data plane says that it has taken weights.
+    pub acknowledges: bool,
+    /// The kinds of the objects that it looks at and writes, by the version of its API.
+    pub kinds: fn(&'static str) -> Vec<Kind>,
+    /// The weights that the objects have, and whether the data plane has taken them.
+    pub seen: fn(&Route, &Objects) -> Result<Routing, CannotRoute>,
+    /// What is to be written so that traffic is divided so; nothing where it is.
+    pub writes: Writes,
+    /// What takes all traffic from the target in the objects that are there, whatever the Canary says about them by now.
+    pub retreat: fn(&'static str, &Route, &Objects) -> Vec<Write>,
+    /// Why it cannot follow a match, if it cannot.
+    pub check_match: fn(&Value) -> Result<(), String>,
+    /// Whether an object that it changes is a person's own, and stays when the Canary goes.
+    pub borrows: fn(&Route, &Objects) -> bool,
+    /// Puts back what was changed of a person's own objects.
+    pub restore: fn(&'static str, &Route, &Objects) -> Vec<Write>,
+    /// What the data plane measures.
+    pub measures: Builtin,
+}
+
+/// What a router can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a question of its own, and has its own answer"
+)]
+pub struct Abilities {
+    /// Shift traffic at all.
+    pub shift: bool,
+    /// Send some requests elsewhere by what is in them.
+    pub match_requests: bool,
+    /// Copy requests.
+    pub mirror: bool,
+    /// Keep a client at the version that it has seen.
+    pub keep_clients: bool,
+}
+
+impl Abilities {
+    /// All of it.
+    pub const ALL: Self = Self {
+        shift: true,
+        match_requests: true,
+        mirror: true,
+        keep_clients: true,
+    };
+    /// Nothing.
+    pub const NONE: Self = Self {
+        shift: false,
+        match_requests: false,
+        mirror: false,
+        keep_clients: false,
+    };
+}
+
+/// Queries of builtin measures, with names in them.
+#[derive(Debug, Clone, Copy)]
+pub struct Builtin {
+    /// How many percent of the requests succeed.
+    pub success_rate: fn() -> String,
+    /// How many milliseconds they take.
+    pub duration: fn() -> String,
+}
+
+/// The routers that there are. A new one is its own file, and its line here.
+pub static ALL: &[&Router] = &[
+    &kubernetes::ROUTER,
+    &gateway::ROUTER,
+    &istio::ROUTER,
+    &smi::ROUTER,
+    &nginx::ROUTER,
+];
+
+/// The kinds of the objects that a router looks at and writes.
+pub fn kinds(provider: Provider) -> Vec<Kind> {
+    (provider.router().kinds)(provider.version())
+}
+
 /// The weights that the objects have, and whether the data plane has taken them.
 pub fn seen(provider: Provider, route: &Route, objects: &Objects) -> Result<Routing, CannotRoute> {
-    match provider {
-        Provider::Kubernetes => Ok(Routing {
-            weights: Some(Weights::SOURCE),
-            pending: None,
-        }),
-        Provider::Gateway(_) => Ok(gateway::seen(route, objects)),
-        Provider::Istio => Ok(istio::seen(route, objects)),
-        Provider::Smi(_) => Ok(smi::seen(route, objects)),
-        Provider::Nginx => nginx::seen(route, objects),
-    }
+    (provider.router().seen)(route, objects)
 }
 
 /// Brings traffic to these weights.
@@ -176,13 +255,7 @@ pub fn ensure(
     objects: &Objects,
     weights: Weights,
 ) -> Result<Ensured, CannotRoute> {
-    let writes = match provider {
-        Provider::Kubernetes => Vec::new(),
-        Provider::Gateway(version) => gateway::writes(version, route, objects, weights)?,
-        Provider::Istio => istio::writes(route, objects, weights)?,
-        Provider::Smi(version) => smi::writes(version, route, objects, weights)?,
-        Provider::Nginx => nginx::writes(route, objects, weights)?,
-    };
+    let writes = (provider.router().writes)(provider.version(), route, objects, weights)?;
     if !writes.is_empty() {
         let why = format!("weight {} is being written", weights.target);
         return Ok(Ensured::Pending { writes, why });
@@ -194,13 +267,19 @@ pub fn ensure(
     }))
 }
 
+/// Takes all traffic from the target where what the Canary says cannot be written.
+pub fn retreat(provider: Provider, route: &Route, objects: &Objects) -> Vec<Write> {
+    (provider.router().retreat)(provider.version(), route, objects)
+}
+
+/// Whether an object that is changed is a person's own.
+pub fn borrows(provider: Provider, route: &Route, objects: &Objects) -> bool {
+    (provider.router().borrows)(route, objects)
+}
+
 /// Puts back what was changed of a person's own objects. What is ours goes with the Canary.
 pub fn restore(provider: Provider, route: &Route, objects: &Objects) -> Vec<Write> {
-    match provider {
-        Provider::Gateway(version) => gateway::restore(version, route, objects),
-        Provider::Istio => istio::restore(route, objects),
-        Provider::Kubernetes | Provider::Smi(_) | Provider::Nginx => Vec::new(),
-    }
+    (provider.router().restore)(provider.version(), route, objects)
 }
 
 impl Route {

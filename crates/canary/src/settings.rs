@@ -4,6 +4,9 @@ use slipway_api::foreign::ingress_nginx;
 
 use crate::provider::Provider;
 
+/// Where Flagger asks, unless it is told otherwise.
+pub const METRICS_SERVER: &str = "http://prometheus:9090";
+
 /// All settings of canary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -17,16 +20,28 @@ pub struct Settings {
     pub config_tracking: bool,
     /// What annotations of ingress-nginx begin with.
     pub ingress_prefix: String,
+    /// Where builtin metrics and inline queries are asked, where a Canary does not say.
+    pub metrics_server: String,
+    /// Who is told everything about Canaries that name no webhook of type `event`.
+    pub event_webhook: Option<String>,
+    /// The operator's own namespace, where its Lease is.
+    pub operator_namespace: Option<String>,
+    /// Whether a Canary may name templates and alert providers of other namespaces.
+    pub cross_namespace: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            provider: Provider::Istio,
+            provider: Provider::default(),
             selector_labels: Vec::new(),
             include_label_prefix: Vec::new(),
             config_tracking: true,
             ingress_prefix: ingress_nginx::PREFIX.to_owned(),
+            metrics_server: METRICS_SERVER.to_owned(),
+            event_webhook: None,
+            operator_namespace: None,
+            cross_namespace: true,
         }
     }
 }

@@ -3,13 +3,19 @@
 //! A spec that cannot be followed is a [`Problem`] that says which field and what to do; nothing is guessed, and nothing
 //! panics: intervals of nanoseconds and years, ten thousand steps and numbers without bounds are refused or bounded.
 
+mod sources;
+
 use std::time::Duration;
 
 use slipway_api::canary::{Analysis, CanarySpec, HookType, Metric};
 use slipway_kernel::duration;
+use slipway_kernel::question::prometheus::Query;
 
 use crate::engine::{Finish, Good, Hook, Measure, Rules, Shift, Strategy};
 use crate::provider::{NotAProvider, Provider};
+use crate::webhooks;
+
+pub use sources::{Source, sources};
 
 /// The least interval, as in the original.
 pub const MIN_INTERVAL: Duration = Duration::from_secs(10);
@@ -17,6 +23,8 @@ pub const MIN_INTERVAL: Duration = Duration::from_secs(10);
 const USUAL_INTERVAL: Duration = Duration::from_mins(1);
 /// The longest interval, pause and deadline.
 const MAX_WAIT: Duration = Duration::from_hours(24 * 365);
+/// The longest that a data plane that says nothing is given to take weights.
+const MAX_GRACE: Duration = Duration::from_secs(30);
 /// How many iterations there are where a router is missing and none are written.
 const USUAL_ITERATIONS: u32 = 10;
 /// The most steps: weights are whole percents.
@@ -75,7 +83,11 @@ pub struct Asked {
 /// Reads a Canary; `usual` is the provider where none is written.
 pub fn read(spec: &CanarySpec, usual: Provider) -> Result<Asked, Problem> {
     let provider = spec.provider.as_deref().filter(|name| !name.is_empty());
-    let provider = provider.map_or(Ok(usual), Provider::of)?;
+    read_with(spec, provider.map_or(Ok(usual), Provider::of)?)
+}
+
+/// Reads a Canary whose traffic is shifted by this provider, whatever it says itself.
+pub fn read_with(spec: &CanarySpec, provider: Provider) -> Result<Asked, Problem> {
     if !["Deployment", "DaemonSet"].contains(&spec.target_ref.kind.as_str()) {
         return Err(Problem::Target(spec.target_ref.kind.clone()));
     }
@@ -94,8 +106,10 @@ pub fn read(spec: &CanarySpec, usual: Provider) -> Result<Asked, Problem> {
     };
     let mut warnings = Vec::new();
     let strategy = strategy(&analysis, provider, &mut warnings)?;
+    let interval = interval(analysis.interval.as_deref());
     let rules = Rules {
-        interval: interval(analysis.interval.as_deref()),
+        interval,
+        patience: patience(&analysis),
         threshold: u32::try_from(analysis.threshold.unwrap_or(1))
             .unwrap_or(1)
             .max(1),
@@ -112,10 +126,17 @@ pub fn read(spec: &CanarySpec, usual: Provider) -> Result<Asked, Problem> {
         } else {
             Shift::Nothing
         },
+        router: provider.full_name().to_owned(),
+        grace: if provider.router().acknowledges {
+            Duration::ZERO
+        } else {
+            interval.min(MAX_GRACE)
+        },
         finish: Finish::IntoSource,
         strategy,
     };
     affinity(&analysis, provider)?;
+    unverified(&analysis, &mut warnings);
     Ok(Asked {
         rules,
         provider,
@@ -136,7 +157,8 @@ pub fn interval(text: Option<&str>) -> Duration {
     read.unwrap_or(USUAL_INTERVAL).clamp(MIN_INTERVAL, MAX_WAIT)
 }
 
-fn deadline(seconds: Option<i64>) -> Duration {
+/// For how long a run may make no progress.
+pub(crate) fn deadline(seconds: Option<i64>) -> Duration {
     let seconds = seconds.filter(|seconds| *seconds > 0);
     let seconds = u64::try_from(seconds.unwrap_or(USUAL_DEADLINE)).unwrap_or_default();
     Duration::from_secs(seconds).min(MAX_WAIT)
@@ -174,6 +196,11 @@ fn strategy(
     if !provider.matches() {
         let problem = "the provider cannot route by headers; use stepWeight, or another provider";
         return Err(field("spec.analysis.match", problem));
+    }
+    for (place, one) in analysis.matching.iter().enumerate() {
+        let checked = (provider.router().check_match)(one);
+        checked
+            .map_err(|why| field("spec.analysis.match", format!("entry {}: {why}", place + 1)))?;
     }
     Ok(Strategy::Matching(iterations))
 }
@@ -255,6 +282,10 @@ fn hooks(analysis: &Analysis) -> Result<Vec<Hook>, Problem> {
                 format!("type {kind:?} of {} does not exist", hook.name),
             )
         })?;
+        if hook.signing.is_some() {
+            let problem = format!("signing of {} is not supported; remove it", hook.name);
+            return Err(field(name, problem));
+        }
         Ok(Hook {
             name: hook.name.clone(),
             kind,
@@ -269,7 +300,31 @@ fn metrics(analysis: &Analysis) -> Result<Vec<Measure>, Problem> {
     if analysis.metrics.len() > MAX_CHECKS {
         return Err(field(name, format!("there are more than {MAX_CHECKS}")));
     }
-    Ok(analysis.metrics.iter().map(measure).collect())
+    let all = sources(&analysis.metrics).into_iter();
+    Ok(all.map(|(metric, _)| measure(metric)).collect())
+}
+
+/// How long the questions of a check may take: webhooks one after the other, with their retries, then all measures at once.
+fn patience(analysis: &Analysis) -> Duration {
+    let hooks = analysis.webhooks.iter().map(webhooks::whole_time);
+    let measures = if analysis.metrics.is_empty() {
+        Duration::ZERO
+    } else {
+        Query::TIMEOUT
+    };
+    hooks.fold(measures, Duration::saturating_add)
+}
+
+/// Whose certificates a person does not want to be verified: they are, all the same.
+fn unverified(analysis: &Analysis, warnings: &mut Vec<String>) {
+    for hook in &analysis.webhooks {
+        if hook.disable_tls == Some(true) {
+            let name = &hook.name;
+            warnings.push(format!(
+                "spec.analysis.webhooks: disableTLS of {name} is not followed, its certificate is verified"
+            ));
+        }
+    }
 }
 
 /// The builtin measure of which more is better.

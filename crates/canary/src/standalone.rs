@@ -15,6 +15,7 @@ pub mod adopt;
 pub mod configs;
 pub mod cookies;
 pub mod hash;
+pub mod leave;
 pub mod primary;
 pub mod readiness;
 pub mod revert;

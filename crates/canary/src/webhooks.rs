@@ -93,6 +93,28 @@ pub fn retries(hook: &Webhook) -> u32 {
     retries.min(MAX_RETRIES)
 }
 
+/// How long to pause before a webhook is asked for the n-th time again, from 1 on.
+pub fn pause(retry: u32) -> Duration {
+    let doublings = retry.saturating_sub(1).min(5);
+    Duration::from_secs(1 << doublings).min(Duration::from_secs(30))
+}
+
+/// How long all attempts may take together.
+pub fn whole_time(hook: &Webhook) -> Duration {
+    let again = (1..=retries(hook)).map(|retry| pause(retry).saturating_add(timeout(hook)));
+    // Whoever asks keeps the time a little less strictly.
+    let slack = Duration::from_secs(2).saturating_mul(retries(hook) + 1);
+    again.fold(
+        timeout(hook).saturating_add(slack),
+        Duration::saturating_add,
+    )
+}
+
+/// Whether it is worth asking again after an answer of this code.
+pub fn is_worth_a_retry(code: u16) -> bool {
+    code == 429 || (code >= 500 && code != 501)
+}
+
 /// What an answer means.
 pub fn answer(hook: &Webhook, code: u16, body: &str) -> Answer {
     let is_yes = if hook.expected_status.is_empty() {

@@ -27,12 +27,22 @@ mod exhaustive;
 mod gates;
 #[path = "suite/gateway.rs"]
 mod gateway;
+#[path = "suite/harm.rs"]
+mod harm;
 #[path = "suite/iterations.rs"]
 mod iterations;
+#[path = "suite/measuring.rs"]
+mod measuring;
 #[path = "suite/meshes.rs"]
 mod meshes;
 #[path = "suite/metrics.rs"]
 mod metrics;
+#[path = "suite/obstacles.rs"]
+mod obstacles;
+#[path = "suite/patience.rs"]
+mod patience;
+#[path = "suite/planner.rs"]
+mod planner;
 #[path = "suite/play.rs"]
 mod play;
 #[path = "suite/properties.rs"]

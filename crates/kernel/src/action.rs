@@ -82,6 +82,49 @@ impl FieldManager {
     }
 }
 
+/// What is sent to make a copy, or to change the one that is there: what we say of it, and these fields of the object that is
+/// copied, whole.
+pub fn copied(mut body: Value, from: &Value, over: Option<&Value>, fields: &[&str]) -> Value {
+    let Some(copy) = body.as_object_mut() else {
+        return body;
+    };
+    for field in fields {
+        let known = over.and_then(|over| over.get(*field));
+        let value = from.get(*field).filter(|value| !value.is_null());
+        let Some(value) = value else {
+            if known.is_some() {
+                copy.insert((*field).to_owned(), Value::Null);
+            }
+            continue;
+        };
+        let mut value = value.clone();
+        if let (Some(entries), Some(Value::Object(known))) = (value.as_object_mut(), known) {
+            for name in known.keys() {
+                entries.entry(name.clone()).or_insert(Value::Null);
+            }
+        }
+        copy.insert((*field).to_owned(), value);
+    }
+    body
+}
+
+/// A copy of an object. The values are read and written by whoever carries it out: none of them comes into a plan.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CopyOf {
+    /// What is copied, as seen: if it has changed meanwhile, nothing is.
+    pub from: Target,
+    /// The copy, in the same namespace.
+    pub object: ObjectRef,
+    /// The copy as it was seen, which is changed unless it has changed meanwhile; none where there is none yet.
+    pub over: Option<Target>,
+    /// What for.
+    pub purpose: Purpose,
+    /// What else we say about the copy, with apiVersion, kind and metadata.
+    pub body: Value,
+    /// The fields that are copied, of those that are there.
+    pub fields: &'static [&'static str],
+}
+
 /// One thing to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
@@ -112,6 +155,8 @@ pub enum Action {
         /// Who says it.
         by: FieldManager,
     },
+    /// Have an object of our own hold what another one of its kind holds.
+    Copy(Box<CopyOf>),
     /// Ask something outside of the API; the answer is a fact of the next world.
     Ask(Question),
 }
@@ -133,6 +178,7 @@ impl Action {
             Self::Patch { purpose, .. }
             | Self::Delete { purpose, .. }
             | Self::Apply { purpose, .. } => *purpose,
+            Self::Copy(copy) => copy.purpose,
             Self::Ask(question) => question.id.purpose,
         }
     }
@@ -142,6 +188,7 @@ impl Action {
         match self {
             Self::Patch { target, .. } | Self::Delete { target, .. } => Some(target.object()),
             Self::Apply { object, .. } => Some(object),
+            Self::Copy(copy) => Some(&copy.object),
             Self::Ask(_) => None,
         }
     }
@@ -149,9 +196,34 @@ impl Action {
     /// The verb, as roles and metrics spell it.
     pub fn verb(&self) -> &'static str {
         match self {
-            Self::Patch { .. } | Self::Apply { .. } => "patch",
+            Self::Patch { .. } | Self::Apply { .. } | Self::Copy(_) => "patch",
             Self::Delete { .. } => "delete",
             Self::Ask(_) => "ask",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::copied;
+
+    #[test]
+    fn a_copy_has_what_the_original_has_and_nothing_else() {
+        let from =
+            json!({"data": {"a": "1", "b": "2"}, "type": "Opaque", "metadata": {"name": "x"}});
+        let body = json!({"metadata": {"name": "y"}});
+        let fields = ["data", "binaryData", "type"];
+        let new = copied(body.clone(), &from, None, &fields);
+        let expected =
+            json!({"metadata": {"name": "y"}, "data": {"a": "1", "b": "2"}, "type": "Opaque"});
+        assert_eq!(new, expected);
+        let over =
+            json!({"data": {"a": "0", "c": "3"}, "binaryData": {"d": "AA=="}, "type": "Opaque"});
+        let patch = copied(body, &from, Some(&over), &fields);
+        let mut after = over;
+        crate::fields::merge(&mut after, &patch);
+        assert_eq!(after, expected);
     }
 }

@@ -30,6 +30,25 @@ pub struct Permission {
     pub why: &'static str,
 }
 
+impl Permission {
+    /// One that is needed in every watched namespace, for objects of whatever name.
+    pub const fn watched(
+        group: &'static str,
+        resource: &'static str,
+        verbs: &'static [&'static str],
+        why: &'static str,
+    ) -> Self {
+        Self {
+            group,
+            resource,
+            verbs,
+            names: &[],
+            scope: Scope::Watched,
+            why,
+        }
+    }
+}
+
 /// Whom roles are for, and what they are called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grantee<'a> {

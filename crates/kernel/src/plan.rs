@@ -67,7 +67,8 @@ pub struct Plan {
     pub events: Vec<Event>,
     /// Why nothing, or not more, is done.
     pub blockers: Vec<Blocker>,
-    /// Whether the steps only prepare others: then the next plan is made as soon as they are done.
+    /// Whether the steps only prepare others: then the next plan is made as soon as they are done. Where there are none, it is
+    /// the statuses: what is to be done is remembered there before it is done, and they are written at once.
     pub prepares: bool,
     /// Questions whose answers the next plan needs: other answers are forgotten. So there are never more than this plan
     /// has use for, and none is asked for again because there were too many.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::action::Action;
+use crate::action::{Action, copied};
 use crate::blocker::Blocker;
 use crate::capability::Controller;
 use crate::event::Event;
@@ -144,17 +144,18 @@ impl<C: Controller> Stage<C> {
         for step in &plan.steps {
             match &step.action {
                 Action::Patch { target, body, .. } => self.change(target.object(), body),
-                Action::Apply { object, body, .. } => {
-                    let known = self.objects.contains_key(object);
-                    if known {
-                        self.change(object, body);
-                    } else {
-                        self.put(body.clone());
-                    }
-                }
+                Action::Apply { object, body, .. } => self.apply(object, body),
                 Action::Delete { target, .. } => {
                     let object = target.object();
                     self.delete(&object.kind.kind, &object.namespace, &object.name);
+                }
+                Action::Copy(copy) => {
+                    let Some(seen) = self.objects.get(copy.from.object()) else {
+                        continue;
+                    };
+                    let over = self.objects.get(&copy.object);
+                    let body = copied(copy.body.clone(), seen, over, copy.fields);
+                    self.apply(&copy.object, &body);
                 }
                 // Nobody answers: tests put answers into the facts.
                 Action::Ask(_) => {}
@@ -170,6 +171,14 @@ impl<C: Controller> Stage<C> {
         let plan = self.plan();
         self.execute(&plan);
         plan
+    }
+
+    fn apply(&mut self, object: &ObjectRef, body: &Value) {
+        if self.objects.contains_key(object) {
+            self.change(object, body);
+        } else {
+            self.put(body.clone());
+        }
     }
 
     fn change(&mut self, object: &ObjectRef, patch: &Value) {
@@ -232,6 +241,7 @@ fn sentence(event: &Event) -> String {
 fn body(action: &Action) -> Value {
     match action {
         Action::Patch { body, .. } | Action::Apply { body, .. } => body.clone(),
+        Action::Copy(copy) => copy.body.clone(),
         Action::Delete { target, .. } => {
             json!({"preconditions": {"uid": target.uid(), "resourceVersion": target.version()}})
         }

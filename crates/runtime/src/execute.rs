@@ -26,10 +26,11 @@ use futures::stream::FuturesUnordered;
 use jiff::Timestamp;
 use serde_json::Value;
 use slipway_kernel::Purpose;
-use slipway_kernel::action::Action;
+use slipway_kernel::action::{Action, CopyOf, FieldManager, Target, copied};
 use slipway_kernel::event::Event;
 use slipway_kernel::identity::{Key, ObjectRef};
 use slipway_kernel::plan::{Plan, Step};
+use slipway_kernel::store::Meta;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -177,9 +178,11 @@ impl Execution {
             return report;
         }
         let steps = std::mem::take(&mut self.plan.steps);
+        // What the next plan rests on does not wait for its turn.
+        let is_intent = self.plan.prepares && steps.is_empty();
         let more = self.steps(steps.into(), &mut report).await;
         if !self.is_stopped() {
-            self.statuses(&mut report).await;
+            self.statuses(is_intent, &mut report).await;
         }
         if !self.is_stopped() {
             for event in std::mem::take(&mut self.plan.events) {
@@ -284,6 +287,7 @@ impl Execution {
         };
         let target = match &step.action {
             Action::Patch { target, .. } | Action::Delete { target, .. } => Some(target.clone()),
+            Action::Copy(copy) => copy.over.clone(),
             Action::Apply { .. } | Action::Ask(_) => None,
         };
         if let Some(early) = self.too_early(&object, target.as_ref()) {
@@ -296,6 +300,13 @@ impl Execution {
             Action::Apply {
                 object, body, by, ..
             } => (false, ApiRequest::apply(&object, body, &by)),
+            Action::Copy(copy) => match self.copy(*copy).await {
+                Ok(wanted) => (false, wanted),
+                Err(Some(outcome)) => {
+                    return self.on_failed_write(&object, unconfirmed, outcome).await;
+                }
+                Err(None) => return StepResult::Outdated,
+            },
             Action::Ask(_) => return StepResult::Done,
         };
         // From here on webhooks count it as gone, and what they have let go since the plan was made is planned for first.
@@ -326,6 +337,41 @@ impl Execution {
             self.release(&uid, None);
         }
         ended
+    }
+
+    /// Reads what is to be copied, and what is copied over, and gives what is to be sent; no outcome if one of them is not what
+    /// the plan took it for.
+    async fn copy(&self, copy: CopyOf) -> Result<ApiRequest, Option<Outcome>> {
+        let original = self.meant(&copy.from).await?;
+        let Some(over) = &copy.over else {
+            let body = copied(copy.body, &original, None, copy.fields);
+            // Somebody else's of this name is left to them.
+            let by = FieldManager::default().without_force();
+            return Ok(ApiRequest::apply(&copy.object, body, &by));
+        };
+        let known = self.meant(over).await?;
+        let body = copied(copy.body, &original, Some(&known), copy.fields);
+        Ok(ApiRequest::patch(over, "", body))
+    }
+
+    /// Reads an object that has to be as it was seen.
+    async fn meant(&self, target: &Target) -> Result<Value, Option<Outcome>> {
+        match self.fetch(target.object()).await {
+            Outcome::Done(found) => {
+                let meta = Meta::of(&found);
+                if meta.uid == target.uid() && meta.version == target.version() {
+                    return Ok(found);
+                }
+                if !self.is_outlived() {
+                    self.shared.lock().overlay(target.object(), &found);
+                }
+                Err(None)
+            }
+            Outcome::Absent(_) | Outcome::Conflict => Err(None),
+            // Nothing was written, whatever became of the read.
+            Outcome::Unknown(_, after) => Err(Some(Outcome::Busy(after))),
+            outcome => Err(Some(outcome)),
+        }
     }
 
     /// Forgets that an object is being deleted, at once or, if it may yet be, after a while.
@@ -384,11 +430,7 @@ impl Execution {
     }
 
     /// What keeps a write from being sent, if anything does.
-    fn too_early(
-        &self,
-        object: &ObjectRef,
-        target: Option<&slipway_kernel::action::Target>,
-    ) -> Option<StepResult> {
+    fn too_early(&self, object: &ObjectRef, target: Option<&Target>) -> Option<StepResult> {
         if let Some(until) = self.refused_until(object) {
             return Some(StepResult::Waits(until));
         }

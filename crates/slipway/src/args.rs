@@ -2,6 +2,7 @@
 
 mod apiserver;
 mod demo;
+mod flagger;
 mod install;
 mod members;
 mod outside;
@@ -12,6 +13,7 @@ mod webhooks;
 
 pub(crate) use apiserver::Apiserver;
 pub(crate) use demo::{Color, Demo};
+pub(crate) use flagger::{Flagger, PROGRAM as FLAGGER};
 pub(crate) use install::{Crds, Manifests};
 pub(crate) use rollout_controller::{PROGRAM as CONTROLLER, RolloutController};
 pub(crate) use rollout_operator::{ClusterValidation, PROGRAM, RolloutOperator};
@@ -61,6 +63,21 @@ pub(crate) enum Command {
     )]
     RolloutController {
         /// The original's flags, as Go reads them: --leader-elect
+        #[arg(
+            trailing_var_arg = true,
+            allow_hyphen_values = true,
+            value_name = "FLAG"
+        )]
+        flags: Vec<String>,
+    },
+    /// Run canary in place of Flagger, accepting its flags
+    #[command(
+        name = FLAGGER,
+        disable_help_flag = true,
+        after_long_help = Flagger::usage()
+    )]
+    Flagger {
+        /// The original's flags, as Go reads them: -mesh-provider=istio
         #[arg(
             trailing_var_arg = true,
             allow_hyphen_values = true,

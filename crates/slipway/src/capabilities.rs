@@ -2,6 +2,7 @@
 //! command line or the simulator.
 
 pub(crate) mod agent;
+pub(crate) mod canary;
 pub(crate) mod fleet;
 pub(crate) mod restarts;
 #[cfg(test)]

@@ -3,6 +3,7 @@
 pub(crate) mod apiserver;
 pub(crate) mod crds;
 pub(crate) mod demo;
+pub(crate) mod flagger;
 pub(crate) mod manifests;
 mod operation;
 pub(crate) mod reference;
@@ -46,7 +47,7 @@ mod tests {
 
     #[test]
     fn a_program_that_is_replaced_is_asked_for_by_either_name() {
-        for program in ["rollout-operator", "rollout-controller"] {
+        for program in ["rollout-operator", "rollout-controller", "flagger"] {
             let flags = |line: &str| {
                 let line = line.replace("NAME", program);
                 flags_of(program, line.split_whitespace().map(str::to_owned))

@@ -36,6 +36,9 @@ pub fn run() -> ExitCode {
     if let Some(flags) = command::flags_of(args::CONTROLLER, given()) {
         return command::rollout_controller::run(&flags);
     }
+    if let Some(flags) = command::flags_of(args::FLAGGER, given()) {
+        return command::flagger::run(&flags);
+    }
     let registry = Registry::default();
     let arguments = match registry.parse(std::env::args_os()) {
         Ok(arguments) => arguments,
@@ -51,6 +54,7 @@ pub fn run() -> ExitCode {
     let result = match arguments.command {
         Command::RolloutOperator { flags } => return command::rollout_operator::run(&flags),
         Command::RolloutController { flags } => return command::rollout_controller::run(&flags),
+        Command::Flagger { flags } => return command::flagger::run(&flags),
         Command::Apiserver(arguments) => command::apiserver::run(&arguments).map(done),
         Command::Crds(arguments) => command::crds::run(&registry, &arguments).map(done),
         Command::Manifests(arguments) => command::manifests::run(&registry, &arguments).map(done),

@@ -13,13 +13,14 @@ use slipway_kernel::capability::Profile;
 use slipway_kernel::permission::{Permission, Scope};
 
 use crate::args::{Arguments, Webhooks};
-use crate::capabilities::{Entry, agent, fleet, restarts, zones};
+use crate::capabilities::{Entry, agent, canary, fleet, restarts, zones};
 use crate::exit::Usage;
 
 /// The capabilities of this program.
 const PROGRAM: &[&Entry] = &[
     &restarts::ENTRY,
     &zones::ENTRY,
+    &canary::ENTRY,
     &fleet::ENTRY,
     &agent::ENTRY,
 ];
@@ -251,7 +252,7 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .ends_with("there are: restarts, zones, fleet, agent"),
+                .ends_with("there are: restarts, zones, canary, fleet, agent"),
             "{error}"
         );
     }

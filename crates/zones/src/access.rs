@@ -1,62 +1,46 @@
 //! What zones may do to the API, and what for.
 
-use slipway_kernel::permission::{Permission, Scope};
-
-const fn watched(
-    group: &'static str,
-    resource: &'static str,
-    verbs: &'static [&'static str],
-    why: &'static str,
-) -> Permission {
-    Permission {
-        group,
-        resource,
-        verbs,
-        names: &[],
-        scope: Scope::Watched,
-        why,
-    }
-}
+use slipway_kernel::permission::Permission;
 
 /// Every permission that zones use. Patches of pods fence a former leader; those of `StatefulSet`s scale and claim.
 pub const PERMISSIONS: &[Permission] = &[
-    watched(
+    Permission::watched(
         "",
         "pods",
         &["get", "list", "watch", "patch", "delete"],
         "to replace pods, zone by zone",
     ),
-    watched(
+    Permission::watched(
         "apps",
         "statefulsets",
         &["get", "list", "watch", "patch"],
         "to know the zones, to claim them, and to scale them",
     ),
-    watched(
+    Permission::watched(
         "apps",
         "statefulsets/status",
         &["update", "patch"],
         "to say that a zone is up to date",
     ),
-    watched(
+    Permission::watched(
         "rollout-operator.grafana.com",
         "zoneawarepoddisruptionbudgets",
         &["get", "list", "watch"],
         "to respect zone-aware budgets",
     ),
-    watched(
+    Permission::watched(
         "rollout-operator.grafana.com",
         "replicatemplates/scale",
         &["get"],
         "to mirror the replicas of a template",
     ),
-    watched(
+    Permission::watched(
         "rollout-operator.grafana.com",
         "replicatemplates/status",
         &["patch"],
         "to write replicas back to the template that they mirror",
     ),
-    watched(
+    Permission::watched(
         "",
         "configmaps",
         &["get", "list", "watch", "create", "patch"],

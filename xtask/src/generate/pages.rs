@@ -14,6 +14,10 @@ use crate::workspace;
 const PAGES: &[(&str, &[&str])] = &[
     ("deploy/crds.yaml", &["crds"]),
     (
+        "deploy/canary.yaml",
+        &["manifests", "--controllers", "canary"],
+    ),
+    (
         "deploy/restarts.yaml",
         &["manifests", "--controllers", "restarts"],
     ),
@@ -29,13 +33,22 @@ const PAGES: &[(&str, &[&str])] = &[
         "deploy/agent.yaml",
         &["manifests", "--controllers", "agent"],
     ),
+    (
+        "docs/reference/alertprovider.md",
+        &["reference", "alertprovider"],
+    ),
     ("docs/reference/assemblage.md", &["reference", "assemblage"]),
     (
         "docs/reference/bootstrapmodule.md",
         &["reference", "bootstrapmodule"],
     ),
+    ("docs/reference/canary.md", &["reference", "canary"]),
     ("docs/reference/cli.md", &["reference", "cli"]),
     ("docs/reference/flipper.md", &["reference", "flipper"]),
+    (
+        "docs/reference/metrictemplate.md",
+        &["reference", "metrictemplate"],
+    ),
     ("docs/reference/module.md", &["reference", "module"]),
     (
         "docs/reference/permissions.md",

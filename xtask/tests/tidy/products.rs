@@ -23,10 +23,12 @@ const PRODUCTS: &[&str] = &[
 
 /// Names of capabilities, where they would be used.
 const CAPABILITIES: &[&str] = &[
+    "\"canary\"",
     "\"restarts\"",
     "\"zones\"",
     "slipway_api::flipper",
     "slipway_api::zones",
+    "slipway_canary",
     "slipway_restarts",
     "slipway_zones",
 ];

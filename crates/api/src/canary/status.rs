@@ -72,6 +72,10 @@ pub struct CanaryStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20))]
     pub checks: Vec<CheckStatus>,
+    /// What has yet to be told to those who want to know it
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub untold: Vec<Untold>,
     /// What else the run has to remember
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::plain::<RunStatus>")]
@@ -93,6 +97,9 @@ pub struct RunStatus {
     /// Whether traffic is copied to the new version
     #[serde(default)]
     pub mirrored: bool,
+    /// Whether the weight is of the requests that match
+    #[serde(default)]
+    pub matching: bool,
     /// Whether what is asked before any traffic has said yes
     #[serde(default)]
     pub prepared: bool,
@@ -105,6 +112,22 @@ pub struct RunStatus {
     /// Whether the new version is yet to be scaled down
     #[serde(default)]
     pub draining: bool,
+    /// Who has paused the run, and why
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::text")]
+    pub paused: Option<String>,
+    /// Since when nothing is done because somebody asked for that
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub stopped_since: Option<Time>,
+    /// What shifts the traffic of the run; a change of spec.provider counts from the next one on
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::text")]
+    pub provider: Option<String>,
+    /// Since when the new version, which is to be scaled down, has no traffic any more
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub free_since: Option<Time>,
     /// When the next check is due
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
@@ -125,10 +148,39 @@ pub struct RunStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::texts")]
     pub promoted_configs: Option<BTreeMap<String, String>>,
+    /// The webhook that does not let the weight be raised
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::text")]
+    pub gate: Option<String>,
     /// The command that was followed last
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::text")]
     pub command: Option<String>,
+    /// How many runs there have been of each end, way and kind of analysis: `succeeded/canary/completed`
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ends: BTreeMap<String, i64>,
+}
+
+/// Something that has yet to be told to alert providers and webhooks of type `event`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Untold {
+    /// What happened
+    pub text: String,
+    /// Whether it is bad
+    #[serde(default)]
+    pub is_warning: bool,
+    /// How loud its alert is: info, warn or error. Absent means that it is worth none
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::text")]
+    pub level: Option<String>,
+    /// The phase of the run then
+    pub phase: String,
+    /// What webhooks know the version by
+    pub checksum: String,
+    /// When
+    #[schemars(schema_with = "schema::time")]
+    pub at: Time,
 }
 
 /// What a check said last.
@@ -206,6 +258,14 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// Whether a version is being tried, or takes over.
+    pub const fn is_running(self) -> bool {
+        matches!(
+            self,
+            Self::Progressing | Self::WaitingPromotion | Self::Promoting | Self::Finalising
+        )
+    }
+
     /// All of them.
     pub const ALL: [Self; 11] = [
         Self::Initializing,

@@ -1,12 +1,9 @@
 //! One look at a run: does it go on, and how?
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 use slipway_api::canary::{HookType, Phase};
-use slipway_kernel::instant::later;
 
-use super::answers::{Answers, Ask};
+use super::answers::{Answers, Ask, Check};
 use super::judge::Checked;
 use super::rules::Rules;
 use super::run::{Revision, Run};
@@ -118,6 +115,14 @@ impl Next {
         self
     }
 
+    /// The same, which is still held by what held it before somebody was asked again.
+    pub(super) fn still(mut self, holds: Vec<Hold>) -> Self {
+        if !self.asks.is_empty() && self.holds.is_empty() {
+            self.holds = holds;
+        }
+        self
+    }
+
     pub(super) fn with(mut self, checks: Vec<Checked>) -> Self {
         self.checks = checks;
         self
@@ -143,29 +148,81 @@ pub fn advance(rules: &Rules, run: &Run, sight: &Sight, answers: &Answers, now: 
         answers,
         now,
     };
-    if rules.suspend {
-        return look
-            .stay()
-            .hold(Reason::Suspended, "spec.suspend is true; nothing is done");
-    }
-    if let Some(next) = look.command() {
-        return next;
-    }
-    let Some(wanted) = sight.target.revision.as_ref() else {
-        return look.without_target();
-    };
-    match run.phase {
-        Phase::Initializing => look.initialise(),
-        Phase::Initialized | Phase::Succeeded | Phase::Failed => look.idle(wanted),
-        Phase::Waiting => look.wait(wanted),
-        Phase::Progressing | Phase::WaitingPromotion => look.analyse(wanted),
-        Phase::Promoting => look.promote(wanted),
-        Phase::Finalising => look.finalise(wanted),
-        Phase::Terminating | Phase::Terminated => look.stay(),
+    let next = look.decide();
+    look.explained(next)
+}
+
+/// What becomes of a run whose Canary cannot be followed any more, where its version is to have nothing: it failed.
+pub fn withdrawn(run: &Run) -> Run {
+    Run {
+        phase: Phase::Failed,
+        serving: run.serving.clone(),
+        target: run.target.clone(),
+        attempt: run.attempt,
+        failed_checks: run.failed_checks,
+        router: run.router.clone(),
+        command: run.command.clone(),
+        ends: run.ends.clone(),
+        draining: true,
+        ..Run::default()
     }
 }
 
 impl Look<'_> {
+    fn decide(&self) -> Next {
+        if self.rules.suspend {
+            let message = "spec.suspend is true; nothing is done";
+            return self
+                .stopped()
+                .unwrap_or_else(|| self.stay().hold(Reason::Suspended, message));
+        }
+        if let Some(next) = self.command() {
+            return next;
+        }
+        let Some(wanted) = self.sight.target.revision.as_ref() else {
+            return self.without_target();
+        };
+        if let Some(because) = &self.run.paused {
+            return self.stay_paused(wanted, because);
+        }
+        if let Some(next) = self.resumed() {
+            return next;
+        }
+        if self.sight.source.readiness == Readiness::Missing
+            && let Some(next) = self.without_source(wanted)
+        {
+            return next;
+        }
+        match self.run.phase {
+            Phase::Initializing => self.initialise(),
+            Phase::Initialized | Phase::Succeeded | Phase::Failed => self.idle(wanted),
+            Phase::Waiting => self.wait(wanted),
+            Phase::Progressing | Phase::WaitingPromotion => self.analyse(wanted),
+            Phase::Promoting => self.promote(wanted),
+            Phase::Finalising => self.finalise(wanted),
+            Phase::Terminating | Phase::Terminated => self.stay(),
+        }
+    }
+
+    /// The same, which says whose answer is waited for where nothing else is said.
+    fn explained(&self, next: Next) -> Next {
+        let is_asked = !next.asks.is_empty() && next.run == *self.run;
+        if !is_asked || !next.holds.is_empty() {
+            return next;
+        }
+        let name = |ask: &Ask| match ask.check {
+            Check::Hook(place) => format!("webhook {}", self.name(place)),
+            Check::Metric(place) => {
+                let measure = self.rules.metrics.get(place);
+                let name = measure.map_or("unknown", |measure| measure.name.as_str());
+                format!("metric {name}")
+            }
+        };
+        let names: Vec<String> = next.asks.iter().map(name).collect();
+        let message = format!("asked, and not answered yet: {}", names.join(", "));
+        next.hold(Reason::Asking, message)
+    }
+
     /// Nothing changes.
     pub(super) fn stay(&self) -> Next {
         Next::of(self.run.clone())
@@ -176,42 +233,6 @@ impl Look<'_> {
         let mut run = self.run.clone();
         change(&mut run);
         Next::of(run)
-    }
-
-    /// The latest tick that has come, or when the first one will.
-    pub(super) fn tick(&self, due: Timestamp) -> Result<Timestamp, Timestamp> {
-        if self.now < due {
-            return Err(due);
-        }
-        let interval = self.rules.interval.as_nanos().max(1);
-        let passed = self.now.duration_since(due).as_nanos().unsigned_abs();
-        let whole = u64::try_from(passed - passed % interval).unwrap_or(u64::MAX);
-        Ok(later(due, Duration::from_nanos(whole)).unwrap_or(due))
-    }
-
-    /// The tick after this one.
-    pub(super) fn after(&self, tick: Timestamp) -> Option<Timestamp> {
-        later(tick, self.rules.interval)
-    }
-
-    /// When the next check is due after something was decided at this tick. Ticks do not drift; but a step that began late
-    /// lasts an interval too.
-    pub(super) fn next_due(&self, tick: Timestamp) -> Option<Timestamp> {
-        let late = self.now.duration_since(tick).as_nanos().unsigned_abs();
-        if late.saturating_mul(10) <= self.rules.interval.as_nanos() {
-            self.after(tick)
-        } else {
-            self.after(self.now)
-        }
-    }
-
-    /// When the time is over in which progress has to be made.
-    pub(super) fn deadline(&self) -> Option<Timestamp> {
-        later(self.run.held_since?, self.rules.deadline)
-    }
-
-    pub(super) fn is_too_late(&self) -> bool {
-        self.deadline().is_some_and(|deadline| deadline <= self.now)
     }
 
     /// Begins a run of this version.
@@ -226,7 +247,9 @@ impl Look<'_> {
             if !is_stranded {
                 run.weight = 0;
             }
-            begin(run, self.now);
+            let before = if is_again { None } else { run.serving.clone() };
+            self.begin(run);
+            run.draining = self.is_reconfigured(before.as_ref(), wanted);
         })
         .tell(
             "New revision detected! Scaling up the new version",
@@ -236,11 +259,14 @@ impl Look<'_> {
 
     /// Begins again with another version, in the middle of a run.
     pub(super) fn restart(&self, wanted: &Revision) -> Next {
+        let before = self.run.target.as_ref();
         self.change(|run| {
             run.attempt = 0;
             run.target = Some(wanted.clone());
-            run.weight = 0;
-            begin(run, self.now);
+            // Whoever wanted no analysis meant the version that they saw.
+            (run.weight, run.skip) = (0, false);
+            self.begin(run);
+            run.draining = self.is_reconfigured(before, wanted);
         })
         .tell("New revision detected! Restarting analysis", None)
     }
@@ -253,7 +279,7 @@ impl Look<'_> {
             (run.weight, run.mirrored, run.iterations) = (0, false, 0);
             (run.skip, run.prepared) = (false, false);
             (run.due, run.held_since, run.unmeasured_since) = (None, None, None);
-            run.step_since = Some(self.now);
+            (run.step_since, run.free_since) = (Some(self.now), None);
         })
         .tell(
             "The serving version is wanted again; the run is cancelled",
@@ -285,18 +311,69 @@ impl Look<'_> {
         self.change(|run| {
             self.end(run, Phase::Failed);
             run.weight = if can { 100 } else { 0 };
+            // All requests, and not those alone that match: nobody else answers the others.
+            run.matching = false;
         })
         .warn(text, Some(Level::Error))
     }
 
+    /// Whether a version differs from the one before only in its configs, while pods are there: these were started with those of
+    /// before, and nobody would analyse the new ones.
+    fn is_reconfigured(&self, before: Option<&Revision>, wanted: &Revision) -> bool {
+        let is_same = before.is_some_and(|before| {
+            before.template == wanted.template && before.configs != wanted.configs
+        });
+        is_same && self.sight.target.size > 0
+    }
+
+    /// The beginning of every run.
+    fn begin(&self, run: &mut Run) {
+        run.phase = Phase::Progressing;
+        (run.mirrored, run.iterations, run.failed_checks) = (false, 0, 0);
+        (run.prepared, run.closing, run.draining) = (false, false, false);
+        (run.due, run.unmeasured_since, run.gate) = (None, None, None);
+        // Its time begins when it has been scaled up.
+        (run.step_since, run.held_since) = (Some(self.now), None);
+        run.free_since = None;
+        run.matching = self.rules.is_matching();
+        run.router = Some(self.rules.router.clone());
+    }
+
+    /// Whether none of the target's pods can answer what it gets, while some of the source's could.
+    pub(super) fn is_deserted(&self) -> bool {
+        let is_seen = self.run.weight > 0 || self.run.mirrored;
+        is_seen && self.sight.target.state().is_down() && !self.sight.source.state().is_down()
+    }
+
+    /// What the target has goes to the source, and the run stays where it is.
+    pub(super) fn unload(&self, why: &str) -> Next {
+        self.change(|run| (run.weight, run.mirrored) = (0, false))
+            .warn(
+                format!("{why}; all traffic goes to the serving version"),
+                Some(Level::Warn),
+            )
+    }
+
     /// Puts a run to its end. How many checks failed is still to be seen.
     pub(super) fn end(&self, run: &mut Run, phase: Phase) {
+        let end = if phase == Phase::Failed {
+            "failed"
+        } else {
+            "succeeded"
+        };
+        let is_skipped = run.skip || self.rules.skip;
+        let analysis = if is_skipped { "skipped" } else { "completed" };
+        let way = self.rules.strategy.as_str();
+        let ends = run.ends.entry(format!("{end}/{way}/{analysis}"));
+        let ends = ends.or_default();
+        *ends = ends.saturating_add(1);
         run.phase = phase;
         (run.weight, run.mirrored, run.iterations) = (0, false, 0);
-        (run.skip, run.prepared) = (false, false);
+        (run.skip, run.prepared, run.gate) = (false, false, None);
         run.closing = self.rules.has(HookType::PostRollout);
         run.due = run.closing.then_some(self.now);
         (run.step_since, run.held_since, run.unmeasured_since) = (None, None, None);
+        run.free_since = None;
     }
 
     /// The workload is gone. In the middle of a run that sends the version back.
@@ -306,10 +383,7 @@ impl Look<'_> {
             Phase::Waiting | Phase::Progressing | Phase::WaitingPromotion => self.fail(why),
             Phase::Promoting | Phase::Finalising if !self.is_promoted() => self.fail(why),
             Phase::Promoting | Phase::Finalising if self.run.weight > 0 => {
-                self.change(|run| run.weight = 0).warn(
-                    "The workload does not exist; all traffic goes to the serving version",
-                    Some(Level::Warn),
-                )
+                self.unload("The workload does not exist")
             }
             _ => self.stay().hold(Reason::TargetNotFound, why),
         }
@@ -330,14 +404,4 @@ impl Look<'_> {
     pub(super) fn hold_in_time(&self, reason: Reason, readiness: &Readiness) -> Next {
         self.hold_for(reason, readiness).until(self.deadline())
     }
-}
-
-/// The beginning of every run.
-fn begin(run: &mut Run, now: Timestamp) {
-    run.phase = Phase::Progressing;
-    (run.mirrored, run.iterations, run.failed_checks) = (false, 0, 0);
-    (run.prepared, run.closing, run.draining) = (false, false, false);
-    run.due = None;
-    (run.step_since, run.held_since) = (Some(now), Some(now));
-    run.unmeasured_since = None;
 }

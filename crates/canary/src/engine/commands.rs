@@ -10,25 +10,40 @@ use super::rules::Finish;
 pub enum Verb {
     /// Send the version back.
     Abort,
+    /// Stay where it is.
+    Pause,
     /// Let the version take over without further analysis.
     Promote,
+    /// Go on.
+    Resume,
     /// Try the version that failed again.
     Retry,
 }
 
 impl Verb {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Abort,
+        Self::Pause,
+        Self::Promote,
+        Self::Resume,
+        Self::Retry,
+    ];
+
     /// As the annotation spells it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Abort => "abort",
+            Self::Pause => "pause",
             Self::Promote => "promote",
+            Self::Resume => "resume",
             Self::Retry => "retry",
         }
     }
 
     /// The verb of this name.
     pub fn of(name: &str) -> Option<Self> {
-        let mut all = [Self::Abort, Self::Promote, Self::Retry].into_iter();
+        let mut all = Self::ALL.into_iter();
         all.find(|verb| verb.as_str() == name)
     }
 }
@@ -36,11 +51,11 @@ impl Verb {
 /// Something that a person asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
-    /// What.
-    pub verb: Verb,
+    /// What; none if it is not understood.
+    pub verb: Option<Verb>,
     /// Tells it from others.
     pub id: String,
-    /// Who asked, and why.
+    /// Who asked, and why; what is not understood, if it is not.
     pub because: String,
 }
 
@@ -51,18 +66,48 @@ impl Look<'_> {
         if self.run.command.as_deref() == Some(command.id.as_str()) {
             return None;
         }
-        let followed = match command.verb {
-            Verb::Abort => self.abort(&command.because),
-            Verb::Promote => self.promote_now(&command.because),
-            Verb::Retry => self.retry(&command.because),
+        let mut next = match command.verb {
+            Some(verb) => self.followed(verb, &command.because),
+            None => {
+                let why = &command.because;
+                let text = format!("A command is not understood, and not followed: {why}");
+                self.stay().warn(text, None)
+            }
         };
-        let mut next = followed.unwrap_or_else(|| {
-            let (verb, phase) = (command.verb.as_str(), self.run.phase.as_str());
-            self.stay()
-                .warn(format!("There is nothing to {verb} in phase {phase}"), None)
-        });
         next.run.command = Some(command.id.clone());
         Some(next)
+    }
+
+    fn followed(&self, verb: Verb, because: &str) -> Next {
+        let followed = match verb {
+            Verb::Abort => self.abort(because),
+            Verb::Pause => self.pause(because),
+            Verb::Promote => self.promote_now(because),
+            Verb::Resume => self.resume(because),
+            Verb::Retry => self.retry(because),
+        };
+        let Some(mut next) = followed else {
+            let (verb, phase) = (verb.as_str(), self.run.phase.as_str());
+            let text = format!("There is nothing to {verb} in phase {phase}");
+            return self.stay().warn(text, None);
+        };
+        if verb != Verb::Pause {
+            next.run.paused = None;
+        }
+        next
+    }
+
+    fn pause(&self, because: &str) -> Option<Next> {
+        let is_new = self.run.paused.is_none();
+        is_new.then(|| {
+            self.change(|run| run.paused = Some(because.to_owned()))
+                .tell(format!("Paused {because}"), None)
+        })
+    }
+
+    fn resume(&self, because: &str) -> Option<Next> {
+        self.run.paused.as_ref()?;
+        Some(self.stay().tell(format!("Resumed {because}"), None))
     }
 
     fn abort(&self, because: &str) -> Option<Next> {
@@ -93,12 +138,27 @@ impl Look<'_> {
         Some(next.tell(text, Some(Level::Info)))
     }
 
+    /// It was the promotion that failed, and only the target serves: it keeps the traffic while that is tried again.
+    fn promote_again(&self) -> Next {
+        self.change(|run| {
+            run.phase = Phase::Promoting;
+            run.attempt += 1;
+            (run.closing, run.due) = (false, None);
+            (run.step_since, run.held_since) = (Some(self.now), None);
+        })
+    }
+
     fn retry(&self, because: &str) -> Option<Next> {
         let wanted = self.sight.target.revision.as_ref()?;
         let is_failed = self.run.phase == Phase::Failed && self.run.is_new();
         let is_same = self.run.target.as_ref() == Some(wanted);
         (is_failed && is_same).then(|| {
-            let next = self.start(wanted, false);
+            let is_stranded = self.run.weight > 0 && self.rules.finish == Finish::IntoSource;
+            let next = if is_stranded {
+                self.promote_again()
+            } else {
+                self.start(wanted, false)
+            };
             next.tell(format!("Trying again {because}"), None)
         })
     }

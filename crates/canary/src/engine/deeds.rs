@@ -3,7 +3,9 @@
 //! Deeds are levels and not edges: each is asked for until it is seen to be done, and then not again. What makes something
 //! larger may be done at any time; what makes something smaller waits until nobody needs it any more.
 
+use jiff::Timestamp;
 use slipway_api::canary::Phase;
+use slipway_kernel::instant::later;
 
 use super::advance::{Hold, News};
 use super::promote::needed;
@@ -47,13 +49,18 @@ impl Deeds {
 }
 
 /// What is to be done now. The run must have been written.
-pub fn deeds(rules: &Rules, run: &Run, sight: &Sight) -> Deeds {
+pub fn deeds(rules: &Rules, run: &Run, sight: &Sight, now: Timestamp) -> Deeds {
     let mut deeds = Deeds::default();
     let is_ours = !matches!(run.phase, Phase::Terminating | Phase::Terminated);
     if rules.suspend || !is_ours {
         return deeds;
     }
-    let scene = Scene { rules, run, sight };
+    let scene = Scene {
+        rules,
+        run,
+        sight,
+        now,
+    };
     if let Some(revision) = scene.template() {
         deeds.list.push(Deed::Template(revision.clone()));
     }
@@ -82,6 +89,7 @@ struct Scene<'a> {
     rules: &'a Rules,
     run: &'a Run,
     sight: &'a Sight,
+    now: Timestamp,
 }
 
 impl Scene<'_> {
@@ -92,16 +100,35 @@ impl Scene<'_> {
             return None;
         }
         let wanted = self.sight.target.revision.as_ref();
+        let is_gone = source.readiness == Readiness::Missing;
         match run.phase {
-            Phase::Initializing if source.readiness == Readiness::Missing => wanted,
+            Phase::Initializing if is_gone => wanted,
             Phase::Promoting if source.revision != run.target => {
                 run.target.as_ref().filter(|target| wanted == Some(*target))
             }
             // A promotion was taken back, or the version that served is wanted again after one that failed.
             Phase::Failed if run.weight == 0 || !run.is_new() => {
                 let serving = run.serving.as_ref();
-                serving.filter(|_| source.revision.is_some() && source.revision.as_ref() != serving)
+                let seen = source.revision.as_ref();
+                serving.filter(|serving| match seen {
+                    Some(seen) => seen != *serving,
+                    None => is_gone && wanted == Some(*serving),
+                })
             }
+            // The promotion failed, and another version came: what served before is to be compared with it.
+            Phase::Failed if wanted != run.target.as_ref() => {
+                let is_other = source.revision.is_some() && source.revision != run.serving;
+                let is_broken = is_other && !source.state().is_ready() && !is_gone;
+                run.serving.as_ref().filter(|_| is_broken)
+            }
+            // Somebody has deleted it: it is made again of what the workload is, where that is what served.
+            Phase::Finalising if is_gone => {
+                run.target.as_ref().filter(|target| wanted == Some(*target))
+            }
+            Phase::Initialized | Phase::Succeeded | Phase::Waiting if is_gone => run
+                .serving
+                .as_ref()
+                .filter(|serving| wanted == Some(*serving)),
             _ => None,
         }
     }
@@ -128,7 +155,8 @@ impl Scene<'_> {
         }
         let source = &self.sight.source.readiness;
         let is_first = self.run.phase == Phase::Initializing;
-        if *source == Readiness::Missing || (is_first && !source.is_ready()) {
+        let is_gone = *source == Readiness::Missing && wanted.source() > 0;
+        if is_gone || (is_first && !source.is_ready()) {
             deeds.hold(Reason::SourceNotReady, source.why());
             return;
         }
@@ -168,36 +196,56 @@ impl Scene<'_> {
     fn size_target(&self, deeds: &mut Deeds) {
         let target = &self.sight.target;
         let is_up = match self.run.phase {
-            Phase::Progressing | Phase::WaitingPromotion => true,
+            Phase::Progressing | Phase::WaitingPromotion => !self.run.draining,
             Phase::Promoting => self.rules.finish == Finish::OntoTarget || self.run.weight > 0,
             Phase::Failed => self.run.weight > 0,
             _ => false,
         };
         if is_up {
             let size = self.target_size(self.run.weights());
-            if target.size < size && target.revision.is_some() {
+            if target.size < size && target.revision.is_some() && !self.is_scaled() {
                 deeds.list.push(Deed::SizeTarget(size));
             }
             return;
         }
         let is_down = match self.run.phase {
             Phase::Initializing => self.sight.source.state().is_ready(),
-            Phase::Finalising => self.rules.finish == Finish::IntoSource,
-            Phase::Failed => self.run.draining,
+            Phase::Finalising => {
+                let is_gone = self.sight.source.readiness == Readiness::Missing;
+                self.rules.finish == Finish::IntoSource && !is_gone
+            }
+            Phase::Failed | Phase::Progressing => self.run.draining,
             _ => false,
         };
-        let is_free = self.sight.routing.is_at(Weights::SOURCE);
+        let is_free = self.sight.routing.is_at(Weights::SOURCE) && self.is_let_go();
         if is_down && is_free && target.size > 0 {
             deeds.list.push(Deed::SizeTarget(0));
         }
     }
 
+    /// Whether an autoscaler has the last word on the target's replicas: it had as many as its share needs when it got that.
+    fn is_scaled(&self) -> bool {
+        let target = &self.sight.target;
+        let has_share = self.sight.routing.weights == Some(self.run.weights());
+        target.most.is_some() && target.size > 0 && has_share
+    }
+
+    /// Whether the data plane has had its time to take the weights.
+    fn is_let_go(&self) -> bool {
+        let grace = self.rules.grace_in(self.run.phase);
+        if grace.is_zero() {
+            return true;
+        }
+        let end = self.run.free_since.and_then(|since| later(since, grace));
+        end.is_some_and(|end| end <= self.now)
+    }
+
     /// How many replicas the target has to have for this share.
     fn target_size(&self, weights: Weights) -> u32 {
         let (source, target) = (&self.sight.source, &self.sight.target);
-        let size = match (self.rules.shift, &self.rules.strategy) {
-            (Shift::Replicas(all), _) => split(all, weights.target).0,
-            (_, Strategy::Matching(_)) => target.full,
+        let size = match self.rules.shift {
+            Shift::Replicas(all) => split(all, weights.target).0,
+            _ if self.run.matching => target.full,
             _ => target
                 .full
                 .max(share(source.size, u32::from(weights.target))),
@@ -209,6 +257,10 @@ impl Scene<'_> {
         let (source, target) = (&self.sight.source, &self.sight.target);
         let size = match (self.rules.finish, self.run.phase) {
             (Finish::IntoSource, Phase::Promoting) if source.revision == self.run.target => {
+                needed(source, target, self.run.weight)
+            }
+            // It is about to get all traffic back.
+            (Finish::IntoSource, Phase::Failed) if source.revision == self.run.serving => {
                 needed(source, target, self.run.weight)
             }
             (Finish::OntoTarget, Phase::Failed) => source.size.max(source.full),

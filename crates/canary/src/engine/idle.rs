@@ -5,6 +5,7 @@ use slipway_api::canary::{HookType, Phase};
 
 use super::advance::{Level, Look, Next};
 use super::answers::{Alarm, Heard, alarm, hear};
+use super::rules::Finish;
 use super::run::Revision;
 use super::sight::Weights;
 use crate::reasons::Reason;
@@ -19,8 +20,11 @@ impl Look<'_> {
         if let Some(next) = self.unrouted(Weights::SOURCE) {
             return next;
         }
+        if let Some(next) = self.freed() {
+            return next;
+        }
         if self.sight.target.size > 0 {
-            return self.stay();
+            return self.drains();
         }
         let serving = source.revision.clone();
         self.change(|run| {
@@ -29,26 +33,137 @@ impl Look<'_> {
             run.target = serving;
             (run.weight, run.mirrored, run.iterations) = (0, false, 0);
             (run.failed_checks, run.draining) = (0, false);
-            (run.due, run.held_since) = (None, None);
+            (run.due, run.held_since, run.free_since) = (None, None, None);
         })
         .tell("Initialization done", Some(Level::Info))
     }
 
     /// Nothing goes on; is there something new?
     pub(super) fn idle(&self, wanted: &Revision) -> Next {
-        if self.run.closing {
-            return self.close();
+        if self.rules.finish == Finish::IntoSource && self.is_deserted() {
+            return self.unload("The new version went down");
         }
-        if self.run.draining && self.sight.target.size == 0 {
-            return self.change(|run| run.draining = false);
+        if self.run.closing
+            && let Some(next) = self.closes(wanted)
+        {
+            return next;
         }
-        if self.run.serving.as_ref() == Some(wanted) {
-            return self.settled();
+        if self.run.draining {
+            if self.sight.target.size == 0 {
+                return self.change(|run| (run.draining, run.free_since) = (false, None));
+            }
+            if let Some(next) = self.freed() {
+                return next;
+            }
         }
-        if self.run.target.as_ref() == Some(wanted) {
+        let next = if self.run.serving.as_ref() == Some(wanted) {
+            self.settled()
+        } else if self.run.target.as_ref() == Some(wanted)
+            || (self.is_stranded() && !self.rules.skip)
+        {
+            self.healed()
+        } else {
+            self.let_in(wanted)
+        };
+        self.draining(next)
+    }
+
+    /// The same, which says what the target's going waits for, and goes on with that in time.
+    fn draining(&self, next: Next) -> Next {
+        if !self.run.draining || next.run != *self.run {
+            return next;
+        }
+        let mut next = next.wake_at(self.drain_at());
+        if next.holds.is_empty()
+            && let Some(pending) = self.unrouted(Weights::SOURCE)
+        {
+            next.holds = pending.holds;
+        }
+        next
+    }
+
+    /// The target has no traffic, and goes when the data plane has had its time.
+    pub(super) fn drains(&self) -> Next {
+        let Some(at) = self.drain_at() else {
+            return self.stay();
+        };
+        let message = "the data plane has a while to take the weights, before pods go";
+        let next = self.stay().hold(Reason::RoutingPending, message);
+        next.until(Some(at))
+    }
+
+    /// Whether a promotion failed, and the target has all traffic.
+    fn is_stranded(&self) -> bool {
+        self.run.weight > 0 && self.rules.finish == Finish::IntoSource
+    }
+
+    /// What was tried last is still what is wanted, or its promotion failed and it has the traffic. That goes back to what serves
+    /// when this is ready: where it has become what was promoted after all, that takes over; where it is what it was before,
+    /// another version can be analysed beside it.
+    fn healed(&self) -> Next {
+        if !self.is_stranded() {
             return self.stay();
         }
-        self.let_in(wanted)
+        let source = &self.sight.source;
+        if source.serves(self.run.target.as_ref()) {
+            return self
+                .change(|run| {
+                    (run.phase, run.weight) = (Phase::Finalising, 0);
+                    (run.step_since, run.held_since) = (Some(self.now), Some(self.now));
+                    run.free_since = None;
+                })
+                .tell(
+                    "The serving version is ready after all, and gets all traffic",
+                    Some(Level::Info),
+                );
+        }
+        if source.serves(self.run.serving.as_ref()) && source.size >= self.needed() {
+            return self
+                .change(|run| (run.weight, run.draining, run.free_since) = (0, true, None))
+                .tell(
+                    "The serving version is ready again, and gets all traffic",
+                    Some(Level::Info),
+                );
+        }
+        let state = source.state();
+        let why = state.why();
+        let message = format!("the promotion failed, and the new version keeps the traffic: {why}");
+        self.stay().hold(Reason::SourceNotReady, message)
+    }
+
+    /// What serves is gone. It can be made of what the workload is, where that is the version that served; otherwise a person has
+    /// to say what is to serve.
+    pub(super) fn without_source(&self, wanted: &Revision) -> Option<Next> {
+        if self.rules.finish == Finish::OntoTarget || self.run.closing {
+            return None;
+        }
+        let skips = self.run.skip || self.rules.skip;
+        match self.run.phase {
+            // It is made there.
+            Phase::Initializing | Phase::Promoting | Phase::Terminating | Phase::Terminated => None,
+            Phase::Progressing | Phase::WaitingPromotion => {
+                let is_wanted = self.run.target.as_ref() == Some(wanted);
+                (is_wanted && !skips).then(|| self.strand("the serving version does not exist"))
+            }
+            phase if self.is_makeable(phase, wanted) => {
+                Some(self.hold_for(Reason::SourceNotReady, &self.sight.source.readiness))
+            }
+            _ if skips => None,
+            _ => {
+                let message = "the serving version does not exist, and its template is not known; apply that version, or promote";
+                Some(self.stay().hold(Reason::TemplateLost, message))
+            }
+        }
+    }
+
+    /// Whether what serves can be made of what the workload is.
+    fn is_makeable(&self, phase: Phase, wanted: &Revision) -> bool {
+        let meant = if phase == Phase::Finalising {
+            &self.run.target
+        } else {
+            &self.run.serving
+        };
+        meant.as_ref() == Some(wanted)
     }
 
     /// The version that serves is what is wanted.
@@ -62,7 +177,9 @@ impl Look<'_> {
         }
         let source = &self.sight.source;
         if self.run.weight > 0 && source.serves(self.run.serving.as_ref()) {
-            let change = self.change(|run| (run.weight, run.draining) = (0, true));
+            let change = self.change(|run| {
+                (run.weight, run.draining, run.free_since) = (0, true, None);
+            });
             return change.tell(
                 "The serving version is ready again, and gets all traffic",
                 None,
@@ -87,10 +204,14 @@ impl Look<'_> {
             // The question needs a time that stays the same after a crash.
             return self.change(|run| run.due = Some(self.now));
         };
-        let at = match self.tick(due) {
-            Ok(at) => at,
-            Err(due) => return self.stay().wake_at(Some(due)),
-        };
+        if let Some(next) = self.early(due) {
+            return next;
+        }
+        self.at_tick(due, |look, at| look.may_begin(wanted, at))
+    }
+
+    /// Asks for leave to begin.
+    fn may_begin(&self, wanted: &Revision, at: Timestamp) -> Next {
         match hear(self.rules, self.answers, HookType::ConfirmRollout, at) {
             Heard::Unknown(ask) => self.stay().ask(ask),
             Heard::Yes => self.start(wanted, false),
@@ -136,10 +257,14 @@ impl Look<'_> {
         let Some(due) = self.run.due else {
             return self.change(|run| run.due = Some(self.now));
         };
-        let at = match self.tick(due) {
-            Ok(at) => at,
-            Err(due) => return self.gate_closed(Some(due)),
-        };
+        if self.now < due {
+            return self.gate_closed(Some(due));
+        }
+        self.at_tick(due, |look, at| look.may_begin_now(wanted, at))
+    }
+
+    /// Asks again for leave to begin.
+    fn may_begin_now(&self, wanted: &Revision, at: Timestamp) -> Next {
         match alarm(self.rules, self.answers, at) {
             Alarm::Unknown(ask) => return self.stay().ask(ask),
             Alarm::Raised(name) => return self.fail(&format!("webhook {name} asks for it")),
@@ -160,6 +285,19 @@ impl Look<'_> {
         self.stay()
             .hold(Reason::RolloutGateClosed, message)
             .wake_at(again)
+    }
+
+    /// Tells the end to those who want to know it; none where a new version has waited for that for an interval.
+    fn closes(&self, wanted: &Revision) -> Option<Next> {
+        let next = self.close();
+        let is_served = self.run.serving.as_ref() == Some(wanted);
+        let is_new = !is_served && self.run.target.as_ref() != Some(wanted);
+        if !is_new || next.run != *self.run {
+            return Some(next);
+        }
+        let end = self.run.due.and_then(|due| self.after(due));
+        let is_over = end.is_none_or(|end| end <= self.now);
+        (!is_over).then(|| next.wake_at(end))
     }
 
     /// Tells the end to those who want to know it.

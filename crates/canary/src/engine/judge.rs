@@ -34,6 +34,18 @@ pub struct Measure {
     pub dry_run: bool,
 }
 
+impl Measure {
+    /// The same, where there is nobody to compare with.
+    #[must_use]
+    pub fn alone(&self) -> Self {
+        Self {
+            max_increase: None,
+            max_decrease: None,
+            ..self.clone()
+        }
+    }
+}
+
 /// What a check comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {

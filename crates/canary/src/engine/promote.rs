@@ -15,8 +15,9 @@ impl Look<'_> {
         self.change(|run| {
             run.phase = Phase::Promoting;
             run.mirrored = false;
-            run.due = None;
-            (run.step_since, run.held_since) = (Some(self.now), Some(self.now));
+            (run.due, run.gate) = (None, None);
+            // The time of what serves begins when it has its new template.
+            (run.step_since, run.held_since) = (Some(self.now), None);
         })
         .tell(text, None)
     }
@@ -30,6 +31,12 @@ impl Look<'_> {
 
     /// The source becomes what the target is, then gets the traffic back.
     fn change_source(&self, wanted: &Revision) -> Next {
+        if self.is_deserted() {
+            return self.unload("The new version went down");
+        }
+        if self.run.weight > 0 && self.run.matching && !self.rules.is_matching() {
+            return self.unload("Which requests the new version gets was changed");
+        }
         let is_wanted = self.run.target.as_ref() == Some(wanted);
         if !self.is_promoted() {
             // What was analysed is promoted, and nothing else.
@@ -51,6 +58,7 @@ impl Look<'_> {
         match &self.sight.source.state() {
             Readiness::Ready => self.give_back(),
             Readiness::Stuck(why) => self.strand(why),
+            _ if self.run.held_since.is_none() => self.hold_from_now(),
             unready if self.is_too_late() => {
                 let why = format!("it is not ready in time: {}", unready.why());
                 self.strand(&why)
@@ -59,14 +67,15 @@ impl Look<'_> {
         }
     }
 
-    /// The source gets its new template, which may be refused; but not for ever.
+    /// The source gets its new template, which may be refused; but not for ever. Time in which nobody tried does not count.
     fn give_template(&self) -> Next {
-        if self.is_too_late() {
+        let since = self.sight.refused_since;
+        let end = since.and_then(|since| later(since, self.rules.deadline));
+        if end.is_some_and(|end| end <= self.now) {
             return self.fail("the serving version could not be changed in time");
         }
         let message = "the serving version is about to be changed";
-        let next = self.stay().hold(Reason::SourceNotReady, message);
-        next.until(self.deadline())
+        self.stay().hold(Reason::SourceNotReady, message).until(end)
     }
 
     /// Traffic goes back to the source, which is the new version now.
@@ -90,7 +99,7 @@ impl Look<'_> {
                 .change(|run| {
                     run.phase = Phase::Finalising;
                     run.weight = 0;
-                    run.due = None;
+                    (run.due, run.free_since) = (None, None);
                     run.held_since = Some(self.now);
                 })
                 .tell("Routing all traffic to the serving version", None);
@@ -125,6 +134,7 @@ impl Look<'_> {
                 None => self.change(|run| run.phase = Phase::Finalising),
             },
             Readiness::Stuck(why) => self.fail(why),
+            _ if self.run.held_since.is_none() => self.hold_from_now(),
             unready if unready.is_down() || self.is_too_late() => self.fail(unready.why()),
             unready => self.hold_in_time(Reason::TargetNotReady, unready),
         }
@@ -140,12 +150,15 @@ impl Look<'_> {
                 if let Some(next) = self.unrouted(Weights::SOURCE) {
                     return next;
                 }
+                if let Some(next) = self.freed() {
+                    return next;
+                }
                 self.sight.target.size == 0
             }
             Finish::OntoTarget => self.sight.source.size == 0 || !self.run.is_new(),
         };
         if !is_done {
-            return self.stay();
+            return self.drains();
         }
         self.change(|run| {
             self.end(run, Phase::Succeeded);

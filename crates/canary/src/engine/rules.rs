@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use slipway_api::canary::HookType;
+use slipway_api::canary::{HookType, Phase};
 
 use super::judge::Measure;
 
@@ -65,6 +65,8 @@ pub struct Hook {
 pub struct Rules {
     /// How often checks are made.
     pub interval: Duration,
+    /// How long all questions of one check may take together.
+    pub patience: Duration,
     /// How many failed checks send the version back; at least one.
     pub threshold: u32,
     /// For how long a run may make no progress.
@@ -87,6 +89,10 @@ pub struct Rules {
     pub metrics: Vec<Measure>,
     /// What shifts traffic.
     pub shift: Shift,
+    /// What that is called: a run remembers it.
+    pub router: String,
+    /// How long a data plane that says nothing has to take weights before pods go that had a share.
+    pub grace: Duration,
     /// How the version takes over.
     pub finish: Finish,
 }
@@ -95,6 +101,21 @@ impl Rules {
     /// Whether there is a webhook of this type.
     pub fn has(&self, kind: HookType) -> bool {
         self.hooks.iter().any(|hook| hook.kind == kind)
+    }
+
+    /// Whether the target gets those requests that match, and no others.
+    pub fn is_matching(&self) -> bool {
+        matches!(self.strategy, Strategy::Matching(_))
+    }
+
+    /// How long to wait in a phase before a target without traffic is scaled down. Where it never has any, that is only
+    /// where it had all of it before.
+    pub fn grace_in(&self, phase: Phase) -> Duration {
+        if self.is_live() || phase == Phase::Initializing {
+            self.grace
+        } else {
+            Duration::ZERO
+        }
     }
 
     /// Whether the target can get live traffic.
@@ -107,6 +128,7 @@ impl Default for Rules {
     fn default() -> Self {
         Self {
             interval: Duration::from_mins(1),
+            patience: Duration::ZERO,
             threshold: 1,
             deadline: Duration::from_mins(10),
             strategy: Strategy::Weights(vec![100]),
@@ -118,6 +140,8 @@ impl Default for Rules {
             hooks: Vec::new(),
             metrics: Vec::new(),
             shift: Shift::Router,
+            router: String::new(),
+            grace: Duration::ZERO,
             finish: Finish::IntoSource,
         }
     }

@@ -33,6 +33,8 @@ pub struct Run {
     pub attempt: u32,
     /// How much of the traffic the target is to have, in percent. With a match: of the requests that match.
     pub weight: u8,
+    /// Whether that weight is of the requests that match.
+    pub matching: bool,
     /// Whether traffic is to be copied to the target.
     pub mirrored: bool,
     /// How many checks have been made, where traffic is not shifted by weight.
@@ -47,6 +49,14 @@ pub struct Run {
     pub closing: bool,
     /// Whether the target is to be scaled down, which is not fought for once it is done.
     pub draining: bool,
+    /// Who has paused it, and why.
+    pub paused: Option<String>,
+    /// Since when nothing is done because somebody asked for that.
+    pub stopped_since: Option<Timestamp>,
+    /// What shifts its traffic, by the name that its rules have for it.
+    pub router: Option<String>,
+    /// Since when the target, which is to be scaled down, has no traffic any more.
+    pub free_since: Option<Timestamp>,
     /// When the next check is due.
     pub due: Option<Timestamp>,
     /// Since when it is at this step.
@@ -55,8 +65,12 @@ pub struct Run {
     pub held_since: Option<Timestamp>,
     /// Since when a measure has had no values.
     pub unmeasured_since: Option<Timestamp>,
+    /// The webhook that does not let the weight be raised.
+    pub gate: Option<String>,
     /// The command that was followed last.
     pub command: Option<String>,
+    /// How many runs there have been of each end, way and kind of analysis: `succeeded/canary/completed`.
+    pub ends: BTreeMap<String, u32>,
 }
 
 impl Run {

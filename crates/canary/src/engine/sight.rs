@@ -1,5 +1,7 @@
 //! What is seen of the two sides and of the routing between them.
 
+use jiff::Timestamp;
+
 use super::commands::Command;
 use super::run::Revision;
 
@@ -140,4 +142,6 @@ pub struct Sight {
     pub routing: Routing,
     /// What a person asked for last.
     pub command: Option<Command>,
+    /// Since when the API refuses to make the source what it is to become.
+    pub refused_since: Option<Timestamp>,
 }

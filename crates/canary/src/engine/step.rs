@@ -36,6 +36,19 @@ impl Look<'_> {
                 self.restart(wanted)
             };
         }
+        if self.run.matching != self.rules.is_matching() {
+            // The same weight would be another share of the requests.
+            return self.restart(wanted);
+        }
+        if self.is_deserted() {
+            return match &self.sight.target.state() {
+                Readiness::Stuck(why) => self.fail(&format!("the new version: {why}")),
+                down => self.pull_back(down.why()),
+            };
+        }
+        if self.run.draining {
+            return self.refresh();
+        }
         let skips = self.run.skip || self.rules.skip;
         match &self.sight.source.state() {
             _ if skips => {}
@@ -55,10 +68,26 @@ impl Look<'_> {
         let Some(due) = self.run.due else {
             return self.first_tick();
         };
-        match self.tick(due) {
-            Ok(at) => self.at_tick(at),
-            Err(due) => self.stay().wake_at(Some(due)),
+        if let Some(next) = self.early(due) {
+            return next;
         }
+        self.at_tick(due, Self::on_tick)
+    }
+
+    /// Pods that were started with former configs go before others come.
+    fn refresh(&self) -> Next {
+        if let Some(next) = self.freed() {
+            return next;
+        }
+        if self.sight.target.size > 0 {
+            let message = "its pods are replaced, so that they have the new configs";
+            let next = self.stay().hold(Reason::TargetNotReady, message);
+            return next.wake_at(self.drain_at());
+        }
+        self.change(|run| {
+            run.draining = false;
+            (run.held_since, run.free_since) = (None, None);
+        })
     }
 
     /// What to do while the target is not ready.
@@ -68,15 +97,15 @@ impl Look<'_> {
             let is_over = self.run.due.is_some() && self.run.held_since.is_some();
             return is_over.then(|| self.change(|run| run.held_since = None));
         }
+        if self.sight.target.size == 0 {
+            // Its time begins when it has been scaled up.
+            return Some(self.hold_for(Reason::TargetNotReady, readiness));
+        }
         if let Readiness::Stuck(why) = readiness {
             return Some(self.fail(&format!("the new version: {why}")));
         }
-        let is_seen = self.run.weight > 0 || self.run.mirrored;
-        if readiness.is_down() && is_seen {
-            return Some(self.pull_back(readiness.why()));
-        }
         if self.run.held_since.is_none() {
-            return Some(self.change(|run| run.held_since = Some(self.now)));
+            return Some(self.hold_from_now());
         }
         if self.is_too_late() {
             let why = readiness.why();
@@ -110,7 +139,7 @@ impl Look<'_> {
     }
 
     /// A check is due.
-    fn at_tick(&self, at: Timestamp) -> Next {
+    fn on_tick(&self, at: Timestamp) -> Next {
         match alarm(self.rules, self.answers, at) {
             Alarm::Unknown(ask) => return self.stay().ask(ask),
             Alarm::Raised(name) => return self.fail(&format!("webhook {name} asks for it")),
@@ -176,8 +205,16 @@ impl Look<'_> {
         }
         let answers = asks.filter_map(|ask| self.answers.get(&ask));
         let measures = self.rules.metrics.iter().zip(answers);
+        // Who gets all requests has nobody left to be compared with.
+        let is_alone = self.run.weights().source() == 0 && !self.run.matching;
         let checks: Vec<Checked> = measures
-            .map(|(measure, answer)| judge(measure, answer))
+            .map(|(measure, answer)| {
+                if is_alone {
+                    judge(&measure.alone(), answer)
+                } else {
+                    judge(measure, answer)
+                }
+            })
             .collect();
         let first = |verdict| {
             let mut of = checks.iter().filter(move |check| check.verdict == verdict);
@@ -218,12 +255,13 @@ impl Look<'_> {
                 .warn(format!("Halt advancement: {why}"), None);
         };
         let deadline = later(since, self.rules.deadline);
-        if deadline.is_some_and(|deadline| deadline <= self.now) {
+        // One answer after a long silence says nothing of the time before.
+        if deadline.is_some_and(|deadline| deadline <= self.now) && self.has_heard_twice() {
             return self.fail(&format!("the progress deadline is over: {why}"));
         }
         self.stay()
             .hold(Reason::NoData, why)
-            .until(deadline)
+            .until(deadline.filter(|deadline| *deadline > self.now))
             .wake_at(self.after(at))
     }
 
@@ -307,7 +345,7 @@ impl Look<'_> {
         self.change(|run| {
             change(run);
             run.phase = Phase::Progressing;
-            run.due = self.next_due(at);
+            (run.due, run.gate) = (self.next_due(at), None);
             (run.step_since, run.held_since) = (Some(self.now), None);
         })
         .tell(text, None)
@@ -320,9 +358,13 @@ impl Look<'_> {
             Heard::Unknown(ask) => return Some(self.stay().ask(ask)),
             Heard::No(place, why) => (place, why),
         };
-        let message = format!("webhook {} does not approve: {why}", self.name(place));
-        let next = self.stay().hold(Reason::TrafficGateClosed, message.clone());
-        let next = next.warn(format!("Halt advancement: {message}"), self.alert_of(place));
+        let name = self.name(place);
+        let message = format!("webhook {name} does not approve: {why}");
+        if self.run.gate.as_deref() != Some(name) {
+            let closed = self.change(|run| run.gate = Some(name.to_owned()));
+            return Some(closed.warn(format!("Halt advancement: {message}"), self.alert_of(place)));
+        }
+        let next = self.stay().hold(Reason::TrafficGateClosed, message);
         Some(next.wake_at(self.after(at)))
     }
 
@@ -340,7 +382,7 @@ impl Look<'_> {
         }
         self.change(|run| {
             run.phase = Phase::WaitingPromotion;
-            run.due = self.after(at);
+            (run.due, run.gate) = (self.after(at), None);
         })
         .warn(
             format!("Halting: waiting for promotion approval: {message}"),

@@ -10,10 +10,34 @@ use slipway_api::foreign::gateway;
 use slipway_kernel::Kind;
 use slipway_kernel::fields::{integer, list, text};
 
-use super::gateway_rules::rules;
-use super::parts::{apply, percent};
-use super::{CannotRoute, Objects, Route, Write};
+use super::gateway_rules::{rules, translated};
+use super::kubernetes::OF_PODS;
+use super::parts::{apply, is_ours, percent, understood};
+use super::{Abilities, CannotRoute, Objects, Route, Router, Write};
 use crate::engine::{Routing, Weights};
+
+pub(crate) static ROUTER: Router = Router {
+    names: &[
+        ("gatewayapi:v1", "v1"),
+        ("gatewayapi", "v1"),
+        ("gatewayapi:v1beta1", "v1beta1"),
+    ],
+    can: Abilities::ALL,
+    acknowledges: true,
+    kinds: |version| vec![kind(version)],
+    seen: |route, objects| Ok(seen(route, objects)),
+    writes,
+    retreat,
+    check_match: |written| {
+        let read = understood(written)?;
+        translated(&read)
+            .map(drop)
+            .map_err(|error| error.to_string())
+    },
+    borrows: |route, _| route.route.is_some(),
+    restore,
+    measures: OF_PODS,
+};
 
 /// The largest weight of a person's backend that can still be multiplied by a hundred.
 const MAX_WEIGHT: i64 = 10_000;
@@ -28,7 +52,7 @@ fn kind(version: &'static str) -> Kind {
 }
 
 /// The weights of the route, and whether its parents have taken it.
-pub(super) fn seen(route: &Route, objects: &Objects) -> Routing {
+fn seen(route: &Route, objects: &Objects) -> Routing {
     let name = route.route.as_deref().unwrap_or(&route.apex);
     let Some(object) = objects.get(gateway::HTTP_ROUTE, name) else {
         return Routing::default();
@@ -47,7 +71,10 @@ fn weights(route: &Route, object: &Value) -> Option<Weights> {
         match (weight(source), weight(&route.target)) {
             (Some(source), Some(target)) => {
                 let mirrored = is_mirrored(route, rule);
-                let target = percent(target, source)?;
+                // A rule without any weight sends nothing anywhere.
+                let Some(target) = percent(target, source) else {
+                    continue;
+                };
                 return Some(Weights { target, mirrored });
             }
             (Some(_), None) if route.route.is_some() => {
@@ -121,7 +148,7 @@ fn pending(object: &Value) -> Option<String> {
 }
 
 /// The route as it is to be.
-pub(super) fn writes(
+fn writes(
     version: &'static str,
     route: &Route,
     objects: &Objects,
@@ -298,8 +325,51 @@ fn remove(rule: &mut Value, field: &str, is_meant: impl Fn(&Value) -> bool) {
     }
 }
 
+/// Takes all traffic from the target in the route that is there.
+fn retreat(version: &'static str, route: &Route, objects: &Objects) -> Vec<Write> {
+    let name = route.route.as_deref().unwrap_or(&route.apex);
+    let object = objects.get(gateway::HTTP_ROUTE, name);
+    let Some(object) = object.filter(|object| is_ours(route, object)) else {
+        return Vec::new();
+    };
+    let before: Vec<&Value> = list(object, "/spec/rules").collect();
+    let without = |rule: &&Value| {
+        if route.route.is_some() {
+            unshared(route, rule)
+        } else {
+            withdrawn(route, rule)
+        }
+    };
+    let after: Vec<Value> = before.iter().map(without).collect();
+    if before.iter().copied().eq(after.iter()) {
+        return Vec::new();
+    }
+    vec![Write::Patch {
+        kind: kind(version),
+        name: name.to_owned(),
+        body: json!({"spec": {"rules": after}}),
+    }]
+}
+
+/// A rule of ours in which the source has everything.
+fn withdrawn(route: &Route, rule: &Value) -> Value {
+    let mut rule = rule.clone();
+    remove(&mut rule, "filters", |filter| is_mirror(route, filter));
+    let is_shared = weight_of(&rule, &route.source).is_some();
+    for backend in backends(&mut rule) {
+        if is_service(backend, &route.target) && is_shared {
+            set(backend, "weight", json!(0));
+        } else if is_service(backend, &route.target) {
+            set(backend, "name", json!(route.source));
+        } else if is_service(backend, &route.source) {
+            set(backend, "weight", json!(100));
+        }
+    }
+    rule
+}
+
 /// A person's route without the target. A route of ours goes with the Canary.
-pub(super) fn restore(version: &'static str, route: &Route, objects: &Objects) -> Vec<Write> {
+fn restore(version: &'static str, route: &Route, objects: &Objects) -> Vec<Write> {
     let Some(name) = &route.route else {
         return Vec::new();
     };

@@ -181,7 +181,7 @@ fn service_matches(route: &Route) -> Result<Vec<Value>, CannotRoute> {
 }
 
 /// A match of Istio's grammar in Gateway API's.
-fn translated(one: &HttpMatch) -> Result<Value, CannotRoute> {
+pub(super) fn translated(one: &HttpMatch) -> Result<Value, CannotRoute> {
     if !one.source_labels.is_empty() {
         let why = "sourceLabels in a match is of Istio only; use headers";
         return Err(CannotRoute::Spec(why.to_owned()));
@@ -190,8 +190,11 @@ fn translated(one: &HttpMatch) -> Result<Value, CannotRoute> {
     if let Some(uri) = &one.uri {
         all.insert("path".to_owned(), path(uri)?);
     }
-    if let Some(method) = one.method.as_ref().and_then(|method| method.exact.as_ref()) {
-        all.insert("method".to_owned(), json!(method));
+    if let Some(method) = &one.method {
+        let why = "the method in a match has to be exact with provider gatewayapi";
+        let exact = method.exact.as_ref();
+        let exact = exact.ok_or_else(|| CannotRoute::Spec(why.to_owned()))?;
+        all.insert("method".to_owned(), json!(exact));
     }
     for (field, named) in [
         ("headers", &one.headers),

@@ -11,8 +11,36 @@ use slipway_kernel::fields::{integer, list, text};
 
 use super::gateway_rules::cookie_text;
 use super::parts::{apply, covers, is_ours, percent};
-use super::{Affinity, CannotRoute, Objects, Route, Write};
+use super::{Abilities, Affinity, Builtin, CannotRoute, Objects, Route, Router, Write};
 use crate::engine::{Routing, Weights};
+use crate::measures::{p99, rate};
+
+pub(crate) static ROUTER: Router = Router {
+    names: &[("istio", "")],
+    can: Abilities::ALL,
+    acknowledges: false,
+    kinds: |_| vec![virtual_service(), destination_rule()],
+    seen: |route, objects| Ok(seen(route, objects)),
+    writes: |_, route, objects, weights| writes(route, objects, weights),
+    retreat: |_, route, objects| retreat(route, objects),
+    check_match: |written| {
+        let says = written.as_object().is_some_and(|all| !all.is_empty());
+        let why = "it says nothing of which requests are meant";
+        says.then_some(()).ok_or_else(|| why.to_owned())
+    },
+    borrows: |route, objects| {
+        let found = objects.get(istio::VIRTUAL_SERVICE, &route.apex);
+        found.is_some_and(|found| !is_controlled(found))
+    },
+    restore: |_, route, objects| restore(route, objects),
+    measures: Builtin {
+        success_rate: || rate("istio_requests_total", WORKLOAD, r#"response_code!~"5.*""#),
+        duration: || p99("istio_request_duration_milliseconds_bucket", WORKLOAD, 1),
+    },
+};
+
+/// A side, as the mesh's proxies name it.
+const WORKLOAD: &str = r#"reporter="destination",destination_workload_namespace="{{ namespace }}",destination_workload=~"{{ target }}""#;
 
 fn virtual_service() -> Kind {
     let (group, version) = (istio::GROUP, istio::VERSION);
@@ -32,7 +60,7 @@ fn is_tcp(route: &Route) -> bool {
 }
 
 /// The weights of the `VirtualService`.
-pub(super) fn seen(route: &Route, objects: &Objects) -> Routing {
+fn seen(route: &Route, objects: &Objects) -> Routing {
     let Some(object) = objects.get(istio::VIRTUAL_SERVICE, &route.apex) else {
         return Routing::default();
     };
@@ -61,11 +89,7 @@ pub(super) fn seen(route: &Route, objects: &Objects) -> Routing {
 }
 
 /// All objects as they are to be.
-pub(super) fn writes(
-    route: &Route,
-    objects: &Objects,
-    weights: Weights,
-) -> Result<Vec<Write>, CannotRoute> {
+fn writes(route: &Route, objects: &Objects, weights: Weights) -> Result<Vec<Write>, CannotRoute> {
     if route.service.delegation == Some(true) && !route.service.hosts.is_empty() {
         let why = "spec.service.hosts must be empty with spec.service.delegation; remove one";
         return Err(CannotRoute::Spec(why.to_owned()));
@@ -140,8 +164,58 @@ fn original(seen: &Value) -> Option<String> {
     Some(seen.get("spec")?.to_string())
 }
 
+/// Takes all traffic from the target in the `VirtualService` that is there.
+fn retreat(route: &Route, objects: &Objects) -> Vec<Write> {
+    let object = objects.get(istio::VIRTUAL_SERVICE, &route.apex);
+    let Some(object) = object.filter(|object| is_ours(route, object)) else {
+        return Vec::new();
+    };
+    let mut spec = Map::new();
+    for field in ["http", "tcp"] {
+        let before: Vec<&Value> = list(object, &format!("/spec/{field}")).collect();
+        let after: Vec<Value> = before.iter().map(|rule| withdrawn(route, rule)).collect();
+        if !before.iter().copied().eq(after.iter()) {
+            spec.insert(field.to_owned(), json!(after));
+        }
+    }
+    if spec.is_empty() {
+        return Vec::new();
+    }
+    vec![Write::Patch {
+        kind: virtual_service(),
+        name: route.apex.clone(),
+        body: json!({"spec": spec}),
+    }]
+}
+
+/// A rule in which the source has everything.
+fn withdrawn(route: &Route, rule: &Value) -> Value {
+    let mut rule = rule.clone();
+    let host = |one: &Value| text(one, "/destination/host").map(str::to_owned);
+    let (source, target) = (Some(&route.source), Some(&route.target));
+    let is_shared = list(&rule, "/route").any(|one| host(one).as_ref() == source);
+    let to = rule.get_mut("route").and_then(Value::as_array_mut);
+    for one in to.into_iter().flatten() {
+        let to = host(one);
+        if to.as_ref() == target && is_shared {
+            put(one, "weight", json!(0));
+        } else if to.as_ref() == target {
+            put(one, "destination", json!({"host": route.source}));
+        } else if to.as_ref() == source {
+            put(one, "weight", json!(100));
+        }
+    }
+    if text(&rule, "/mirror/host") == Some(route.target.as_str())
+        && let Some(fields) = rule.as_object_mut()
+    {
+        fields.remove("mirror");
+        fields.remove("mirrorPercentage");
+    }
+    rule
+}
+
 /// The person's spec is put back, to the letter.
-pub(super) fn restore(route: &Route, objects: &Objects) -> Vec<Write> {
+fn restore(route: &Route, objects: &Objects) -> Vec<Write> {
     let Some(seen) = objects.get(istio::VIRTUAL_SERVICE, &route.apex) else {
         return Vec::new();
     };
@@ -159,6 +233,9 @@ pub(super) fn restore(route: &Route, objects: &Objects) -> Vec<Write> {
     let Some(mut spec) = original.or_else(applied) else {
         return Vec::new();
     };
+    if kept(ORIGINAL_CONFIGURATION).is_none() && seen.get("spec") == Some(&spec) {
+        return Vec::new();
+    }
     // What the Canary added is taken away: a merge patch needs to name it.
     if let (Some(now), Some(then)) = (
         seen.get("spec").and_then(Value::as_object),

@@ -2,20 +2,57 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use slipway_api::foreign::ingress_nginx as names;
 use slipway_api::foreign::istio::StringMatch;
 use slipway_kernel::Kind;
 use slipway_kernel::fields::{strings, text};
 
-use super::parts::{covers, is_ours};
-use super::{CannotRoute, Objects, Route, Write};
+use super::parts::{covers, is_ours, understood};
+use super::{Abilities, Builtin, CannotRoute, Objects, Route, Router, Write};
 use crate::engine::{Routing, Weights};
+use crate::measures::{rate, rated};
+
+pub(crate) static ROUTER: Router = Router {
+    names: &[("nginx", "")],
+    can: Abilities {
+        shift: true,
+        match_requests: true,
+        ..Abilities::NONE
+    },
+    acknowledges: false,
+    kinds: |_| vec![kind()],
+    seen,
+    writes: |_, route, objects, weights| writes(route, objects, weights),
+    retreat: |_, route, objects| retreat(route, objects).into_iter().collect(),
+    check_match,
+    borrows: |_, _| false,
+    restore: |_, _, _| Vec::new(),
+    measures: Builtin {
+        success_rate: || {
+            let series = "nginx_ingress_controller_requests";
+            rate(series, INGRESS, r#"status!~"5.*""#)
+        },
+        duration: || {
+            let series = "nginx_ingress_controller_ingress_upstream_latency_seconds";
+            let each = |what: &str| rated(&format!("{series}_{what}"), INGRESS);
+            format!("1000 * {} / {}", each("sum"), each("count"))
+        },
+    },
+};
+
+/// What goes to the new version, as ingress-nginx counts it.
+const INGRESS: &str = r#"namespace="{{ namespace }}",ingress="{{ ingress }}",canary!="""#;
 
 const KIND: &str = "Ingress";
 
 fn kind() -> Kind {
     Kind::namespaced("networking.k8s.io", "v1", KIND, "ingresses")
+}
+
+/// What the canary Ingress is called.
+pub(crate) fn name(theirs: &str) -> String {
+    format!("{theirs}-canary")
 }
 
 fn names_of(route: &Route) -> Result<(&str, String), CannotRoute> {
@@ -25,7 +62,7 @@ fn names_of(route: &Route) -> Result<(&str, String), CannotRoute> {
     };
     let name = route.ingress.as_deref().filter(|name| !name.is_empty());
     let name = name.ok_or_else(missing)?;
-    Ok((name, format!("{name}-canary")))
+    Ok((name, self::name(name)))
 }
 
 fn annotation(route: &Route, name: &str) -> String {
@@ -38,7 +75,7 @@ fn annotation(route: &Route, name: &str) -> String {
 }
 
 /// What the canary Ingress gets.
-pub(super) fn seen(route: &Route, objects: &Objects) -> Result<Routing, CannotRoute> {
+fn seen(route: &Route, objects: &Objects) -> Result<Routing, CannotRoute> {
     let (_, name) = names_of(route)?;
     let Some(ingress) = objects.get(KIND, &name) else {
         return Ok(Routing::default());
@@ -59,11 +96,7 @@ pub(super) fn seen(route: &Route, objects: &Objects) -> Result<Routing, CannotRo
 }
 
 /// The canary Ingress as it is to be: the person's, with the target in the place of the apex.
-pub(super) fn writes(
-    route: &Route,
-    objects: &Objects,
-    weights: Weights,
-) -> Result<Vec<Write>, CannotRoute> {
+fn writes(route: &Route, objects: &Objects, weights: Weights) -> Result<Vec<Write>, CannotRoute> {
     let (theirs, name) = names_of(route)?;
     let Some(ingress) = objects.get(KIND, theirs) else {
         return Err(CannotRoute::Missing {
@@ -78,29 +111,47 @@ pub(super) fn writes(
     })?;
     let kind = kind();
     let mut body = route.own(&kind, &name, &spec);
-    let wanted = annotations(route, ingress, weights);
+    let seen = objects.get(KIND, &name);
+    let mut wanted = json!(annotations(route, ingress, weights));
+    if let (Some(_), Some(wanted)) = (seen, wanted.as_object_mut()) {
+        // What decided before and does not any more goes.
+        for name in names::ALL {
+            wanted.entry(annotation(route, name)).or_insert(Value::Null);
+        }
+    }
     if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert(
             "labels".to_owned(),
             json!(strings(ingress, "/metadata/labels")),
         );
-        metadata.insert("annotations".to_owned(), json!(wanted));
+        metadata.insert("annotations".to_owned(), wanted);
     }
-    let seen = objects.get(KIND, &name);
     if seen.is_some_and(|seen| !is_ours(route, seen)) {
         return Err(CannotRoute::NotOurs { kind: KIND, name });
     }
-    if seen.is_some_and(|seen| covers(seen, &body) && has_no_other(route, seen, &wanted)) {
+    if seen.is_some_and(|seen| covers(seen, &body)) {
         return Ok(Vec::new());
     }
     Ok(vec![Write::Apply { kind, name, body }])
 }
 
-/// Whether no annotation that decides is left over from before.
-fn has_no_other(route: &Route, seen: &Value, wanted: &BTreeMap<String, String>) -> bool {
-    let annotations = strings(seen, "/metadata/annotations");
-    let mut ours = names::ALL.iter().map(|name| annotation(route, name));
-    ours.all(|name| wanted.contains_key(&name) || !annotations.contains_key(&name))
+/// Takes all traffic from the target in the Ingress that is there.
+fn retreat(route: &Route, objects: &Objects) -> Option<Write> {
+    let (_, name) = names_of(route).ok()?;
+    let seen = objects.get(KIND, &name)?;
+    let mut wanted = Map::new();
+    for one in names::ALL {
+        let is_weight = one == names::WEIGHT;
+        let value = if is_weight { json!("0") } else { Value::Null };
+        wanted.insert(annotation(route, one), value);
+    }
+    let body = json!({"metadata": {"annotations": wanted}});
+    let is_so = !is_ours(route, seen) || covers(seen, &body);
+    (!is_so).then(|| Write::Patch {
+        kind: kind(),
+        name,
+        body,
+    })
 }
 
 /// The person's rules with the target in the place of the apex; none if the apex is in none of them.
@@ -155,6 +206,20 @@ fn annotations(route: &Route, ingress: &Value, weights: Weights) -> BTreeMap<Str
         };
     }
     all
+}
+
+/// ingress-nginx looks at one header, or one cookie, and nothing else.
+fn check_match(written: &Value) -> Result<(), String> {
+    let read = understood(written)?;
+    let is_headers = read.uri.is_none() && read.method.is_none() && read.query_params.is_empty();
+    if !is_headers || !read.source_labels.is_empty() || read.headers.is_empty() {
+        return Err("ingress-nginx can go by headers only".to_owned());
+    }
+    let is_said = |value: &StringMatch| value.exact.is_some() || value.regex.is_some();
+    if !read.headers.values().all(is_said) {
+        return Err("ingress-nginx can go by exact and regex only".to_owned());
+    }
+    Ok(())
 }
 
 fn exact(value: &StringMatch) -> String {

@@ -1,27 +1,84 @@
 //! What routers share.
 
 use serde_json::Value;
+use slipway_api::foreign::istio::HttpMatch;
 use slipway_kernel::Kind;
 use slipway_kernel::fields::{list, text};
 
 use super::{CannotRoute, Objects, Route, Write};
 
+/// What we alone say of rules of routes, and of where these lead: where it is not wanted, it must not be there. Elements of
+/// lists have no names by which a part of one could be taken away.
+const OURS: [&str; 10] = [
+    "corsPolicy",
+    "filters",
+    "headers",
+    "match",
+    "mirror",
+    "mirrorPercentage",
+    "retries",
+    "rewrite",
+    "timeout",
+    "timeouts",
+];
+
 /// Whether an object has all that is wanted of it. What an API server adds by itself is no difference: a field that is not
-/// wanted may be there. Lists have as many elements as wanted.
+/// wanted may be there. Lists have as many elements as wanted, without what is [`OURS`] and not wanted.
 pub(crate) fn covers(seen: &Value, wanted: &Value) -> bool {
     match (seen, wanted) {
         (Value::Object(seen), Value::Object(wanted)) => wanted.iter().all(|(name, wanted)| {
-            let is_nothing =
-                wanted.is_null() || wanted.as_object().is_some_and(serde_json::Map::is_empty);
-            seen.get(name)
-                .map_or(is_nothing, |seen| covers(seen, wanted))
+            let known = seen.get(name);
+            known.map_or(is_nothing(wanted), |seen| covers(seen, wanted))
         }),
         (Value::Array(seen), Value::Array(wanted)) => {
             let mut both = seen.iter().zip(wanted);
-            seen.len() == wanted.len() && both.all(|(seen, wanted)| covers(seen, wanted))
+            let is_so = |seen: &Value, wanted: &Value| {
+                let is_left = |name: &&str| {
+                    let known = seen.get(*name).filter(|known| !is_nothing(known));
+                    known.is_some() && wanted.get(*name).is_none_or(is_nothing)
+                };
+                covers(seen, wanted) && !OURS.iter().any(is_left)
+            };
+            seen.len() == wanted.len() && both.all(|(seen, wanted)| is_so(seen, wanted))
         }
         (seen, wanted) => seen == wanted,
     }
+}
+
+/// Whether it says nothing.
+fn is_nothing(value: &Value) -> bool {
+    value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty)
+}
+
+/// A match as it was written, if all of it is understood, and it says something.
+pub(crate) fn understood(written: &Value) -> Result<HttpMatch, String> {
+    let read: HttpMatch =
+        serde_json::from_value(written.clone()).map_err(|error| error.to_string())?;
+    let again = serde_json::to_value(&read).unwrap_or_default();
+    if is_nothing(&again) {
+        return Err("it says nothing of which requests are meant".to_owned());
+    }
+    if again != *written {
+        return Err(format!("of it only {again} is understood"));
+    }
+    Ok(read)
+}
+
+/// The merge patch by which an object comes to cover what is wanted of it.
+pub(crate) fn lacking(seen: &Value, wanted: &Value) -> Value {
+    let (Value::Object(seen), Value::Object(wanted)) = (seen, wanted) else {
+        return wanted.clone();
+    };
+    let fields = wanted.iter().filter_map(|(name, wanted)| {
+        let lacks = match seen.get(name) {
+            Some(seen) if covers(seen, wanted) => return None,
+            Some(seen) => lacking(seen, wanted),
+            None if wanted.is_null() => return None,
+            None => wanted.clone(),
+        };
+        Some((name.clone(), lacks))
+    });
+    Value::Object(fields.collect())
 }
 
 /// An object of ours as it is to be; nothing where it is so. An object that somebody else controls is not touched.

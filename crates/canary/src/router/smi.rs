@@ -6,15 +6,47 @@ use slipway_kernel::Kind;
 use slipway_kernel::fields::{list, text};
 
 use super::parts::{apply, percent};
-use super::{CannotRoute, Objects, Route, Write};
+use super::{Abilities, Builtin, CannotRoute, Objects, Route, Router, Write};
 use crate::engine::{Routing, Weights};
+use crate::measures::{p99, rate};
+
+pub(crate) static ROUTER: Router = Router {
+    names: &[
+        ("smi:v1alpha2", "v1alpha2"),
+        ("smi", "v1alpha2"),
+        ("linkerd", "v1alpha2"),
+        ("osm", "v1alpha2"),
+        ("smi:v1alpha1", "v1alpha1"),
+        ("smi:v1alpha3", "v1alpha3"),
+    ],
+    can: Abilities {
+        shift: true,
+        ..Abilities::NONE
+    },
+    acknowledges: false,
+    kinds: |version| vec![kind(version)],
+    seen: |route, objects| Ok(seen(route, objects)),
+    writes,
+    retreat,
+    check_match: |_| Err("a TrafficSplit leads all requests alike".to_owned()),
+    borrows: |_, _| false,
+    restore: |_, _, _| Vec::new(),
+    measures: Builtin {
+        success_rate: || rate("response_total", DEPLOYMENT, r#"classification!="failure""#),
+        duration: || p99("response_latency_ms_bucket", DEPLOYMENT, 1),
+    },
+};
+
+/// A side, as the mesh's proxies name it.
+const DEPLOYMENT: &str =
+    r#"namespace="{{ namespace }}",deployment=~"{{ target }}",direction="inbound""#;
 
 fn kind(version: &'static str) -> Kind {
     Kind::namespaced(smi::GROUP, version, smi::TRAFFIC_SPLIT, smi::TRAFFIC_SPLITS)
 }
 
 /// The weights of the split.
-pub(super) fn seen(route: &Route, objects: &Objects) -> Routing {
+fn seen(route: &Route, objects: &Objects) -> Routing {
     let Some(split) = objects.get(smi::TRAFFIC_SPLIT, &route.apex) else {
         return Routing::default();
     };
@@ -47,8 +79,16 @@ fn quantity(weight: &Value) -> Option<i64> {
     }
 }
 
+/// Takes all traffic from the target in the split that is there.
+fn retreat(version: &'static str, route: &Route, objects: &Objects) -> Vec<Write> {
+    if objects.get(smi::TRAFFIC_SPLIT, &route.apex).is_none() {
+        return Vec::new();
+    }
+    writes(version, route, objects, Weights::SOURCE).unwrap_or_default()
+}
+
 /// The split as it is to be.
-pub(super) fn writes(
+fn writes(
     version: &'static str,
     route: &Route,
     objects: &Objects,

@@ -6,11 +6,15 @@ use slipway_api::flagger::{COMMAND, PRIMARY};
 use slipway_kernel::fields::text;
 
 use super::configs::{self, Tracked};
+use super::hash::digest;
 use super::scene::{Obstacle, Seen};
 use super::{Names, PodLabel};
 use crate::engine::{Command, Verb};
 use crate::reasons::Reason;
 use crate::router::Route;
+
+/// So much is kept of who asked for something, and why.
+const MAX_BECAUSE: usize = 300;
 
 /// The label by which the workload's pods are known.
 pub(super) fn label(
@@ -60,11 +64,7 @@ pub(super) fn tracked(
     match configs::track(&references, seen.configs) {
         Ok(tracked) => Ok(tracked),
         Err(missing) => {
-            let phase = Phase::of(status.phase.as_deref());
-            let is_running = matches!(
-                phase,
-                Phase::Progressing | Phase::WaitingPromotion | Phase::Promoting | Phase::Finalising
-            );
+            let is_running = Phase::of(status.phase.as_deref()).is_running();
             let known = status.tracked_configs.clone().filter(|_| is_running);
             let known = known.map(|checksums| Tracked {
                 checksums,
@@ -112,17 +112,31 @@ pub(super) fn route(seen: &Seen<'_>, names: &Names) -> Route {
     }
 }
 
-/// What a person asked for by annotation: `{"verb": …, "id": …, "by": …, "reason": …}`.
+/// What a person asked for by annotation: `{"verb": …, "id": …, "by": …, "reason": …}`. Without an id, what is written tells
+/// it from others: the same words are followed once.
 pub(super) fn command(canary: &Canary) -> Option<Command> {
     let annotations = canary.metadata.annotations.as_ref()?;
-    let read: Value = serde_json::from_str(annotations.get(COMMAND)?).ok()?;
+    let written = annotations.get(COMMAND)?;
+    let unnamed = |verb: Option<Verb>, because: String| Command {
+        verb,
+        id: digest(written.as_bytes()),
+        because: because.chars().take(MAX_BECAUSE).collect(),
+    };
+    let read: Value = match serde_json::from_str(written) {
+        Ok(read) => read,
+        Err(error) => return Some(unnamed(None, error.to_string())),
+    };
     let field = |name: &str| text(&read, &format!("/{name}")).unwrap_or_default();
-    let (by, reason) = (field("by"), field("reason"));
-    Some(Command {
-        verb: Verb::of(field("verb"))?,
-        id: field("id").to_owned(),
-        because: format!("by {by}: {reason}"),
-    })
+    let (by, reason, id) = (field("by"), field("reason"), field("id"));
+    let Some(verb) = Verb::of(field("verb")) else {
+        let known = Verb::ALL.map(Verb::as_str).join(", ");
+        return Some(unnamed(None, format!("its verb is none of {known}")));
+    };
+    let mut command = unnamed(Some(verb), format!("by {by}: {reason}"));
+    if !id.is_empty() && id.len() <= MAX_BECAUSE {
+        id.clone_into(&mut command.id);
+    }
+    Some(command)
 }
 
 /// How many percent of the pods of the copy, and of the workload, have to be available.

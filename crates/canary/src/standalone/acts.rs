@@ -6,26 +6,17 @@
 use serde_json::Value;
 use slipway_api::canary::Phase;
 use slipway_kernel::Kind;
-use slipway_kernel::identity::kinds;
 
-use super::configs::{Config, Copy};
+use super::configs::{self, Copy};
+use super::leave::Leave;
 use super::primary;
 use super::readiness::Workload;
 use super::scene::{Obstacle, Seen, Stand, is_there};
 use super::{scaler, services};
 use crate::engine::{Deed, Deeds, Revision, Weights};
+use crate::kinds::{self, AUTOSCALER, SERVICE};
 use crate::reasons::Reason;
 use crate::router::{self, Ensured, Write};
-
-/// v1 Service.
-pub const SERVICE: Kind = Kind::namespaced("", "v1", "Service", "services");
-/// autoscaling/v2 `HorizontalPodAutoscaler`.
-pub const AUTOSCALER: Kind = Kind::namespaced(
-    "autoscaling",
-    "v2",
-    "HorizontalPodAutoscaler",
-    "horizontalpodautoscalers",
-);
 
 /// Something to be done.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,6 +64,7 @@ pub fn acts(seen: &Seen<'_>, stand: &Stand, deeds: &Deeds) -> Acts {
             template(seen, stand, target, revision, &mut acts);
         }
     }
+    lost_copies(seen, stand, &mut acts);
     copys_scaler(seen, stand, &mut acts);
     if let Some(target) = target.filter(|_| stand.sight.source.state().is_ready()) {
         one_service(seen, stand, target, services::Which::Apex, &mut acts);
@@ -103,10 +95,11 @@ fn one_service(
         if is_ours {
             acts.write(SERVICE, name, wanted, true);
         } else {
-            acts.obstacles.push(Obstacle {
-                reason: Reason::NotOurs,
-                message: format!("Service {name} is controlled by somebody else; choose another spec.service.name"),
-            });
+            let message = format!(
+                "Service {name} is controlled by somebody else; choose another spec.service.name"
+            );
+            let obstacle = Obstacle::new(Reason::NotOurs, message);
+            acts.obstacles.push(obstacle);
         }
     }
 }
@@ -124,27 +117,13 @@ fn template(
     let there = seen.objects.get(kind, name);
     let is_wanted = stand.sight.target.revision.as_ref() == Some(revision);
     let Some(target) = target.filter(|_| is_wanted) else {
-        // A version that the workload is not any more: what the copy was before.
-        match there.and_then(|there| primary::give_back(there, revision)) {
-            Some(body) => acts.write(workload(stand.kind), name, body, false),
-            None => acts.obstacles.push(Obstacle {
-                reason: Reason::TemplateLost,
-                message: format!(
-                    "the template that {name} had is not known; apply that version to the workload"
-                ),
-            }),
-        }
+        take_back(seen, stand, (there, revision), acts);
         return;
     };
-    let missing: Vec<Copy> = stand
-        .tracked
-        .copies
-        .iter()
-        .filter(|copy| !is_copied(seen, copy))
-        .cloned()
-        .collect();
-    if !missing.is_empty() {
-        acts.list.extend(missing.into_iter().map(Act::Copy));
+    let serving = stand.run.serving.as_ref();
+    let copies = configs::to_be_copied(&stand.tracked.copies, serving, seen.configs);
+    if !copies.is_empty() {
+        acts.list.extend(copies.into_iter().map(Act::Copy));
         return;
     }
     let recipe = stand.recipe(seen, target, revision);
@@ -157,18 +136,56 @@ fn template(
     }
 }
 
-fn is_copied(seen: &Seen<'_>, copy: &Copy) -> bool {
-    let of = |name: &str| {
-        let config = Config {
-            kind: copy.config.kind,
-            name: name.to_owned(),
-        };
-        seen.configs.get(&config).map(|known| &known.checksum)
-    };
-    of(&copy.to).is_some() && of(&copy.to) == of(&copy.config.name)
+/// The copy becomes of a version again that the workload is not any more: first its configs, then its template. What is lost
+/// of the configs does not keep the template away.
+fn take_back(
+    seen: &Seen<'_>,
+    stand: &Stand,
+    (there, revision): (Option<&Value>, &Revision),
+    acts: &mut Acts,
+) {
+    let name = &stand.names.primary;
+    let (copies, lost) = configs::to_be_given_back(revision, seen.configs);
+    for config in lost {
+        let (kind, name) = (config.kind.as_str(), config.name);
+        let message = format!("what {kind} {name} had in it is not known any more; apply that");
+        let obstacle = Obstacle::new(Reason::TemplateLost, message);
+        acts.obstacles.push(obstacle);
+    }
+    if !copies.is_empty() {
+        acts.list.extend(copies.into_iter().map(Act::Copy));
+        return;
+    }
+    if there.is_some_and(|there| primary::is_stamped_as(there, revision)) {
+        return;
+    }
+    match there.and_then(|there| primary::give_back(there, revision)) {
+        Some(body) => acts.write(workload(stand.kind), name, body, false),
+        None => {
+            let message = format!(
+                "the template that {name} had is not known; apply that version to the workload"
+            );
+            let obstacle = Obstacle::new(Reason::TemplateLost, message);
+            acts.obstacles.push(obstacle);
+        }
+    }
 }
 
-fn workload(kind: Workload) -> Kind {
+/// Copies of configs that somebody has deleted are made again, while what serves is what the workload is.
+fn lost_copies(seen: &Seen<'_>, stand: &Stand, acts: &mut Acts) {
+    let (run, sight) = (&stand.run, &stand.sight);
+    let is_idle = matches!(run.phase, Phase::Initialized | Phase::Succeeded);
+    let serves = run.serving.is_some() && run.serving == sight.target.revision;
+    if !is_idle || !serves || sight.source.revision != run.serving {
+        return;
+    }
+    let is_lost = |copy: &&Copy| !seen.configs.contains_key(&copy.copy());
+    let lost = stand.tracked.copies.iter().filter(is_lost);
+    acts.list.extend(lost.cloned().map(Act::Copy));
+}
+
+/// The kind of a workload.
+pub(crate) fn workload(kind: Workload) -> Kind {
     match kind {
         Workload::Deployment => kinds::DEPLOYMENT,
         Workload::DaemonSet => kinds::DAEMON_SET,
@@ -211,7 +228,14 @@ fn routes(seen: &Seen<'_>, stand: &Stand, deeds: &Deeds, acts: &mut Acts) {
             acts.list.extend(writes.into_iter().map(Act::Write));
         }
         Ok(Ensured::Converged) => {}
-        Err(error) => acts.obstacles.push(error.into()),
+        Err(error) => {
+            if weights == Weights::SOURCE {
+                // To go back needs nothing of what cannot be written.
+                let writes = router::retreat(stand.asked.provider, &stand.route, seen.objects);
+                acts.list.extend(writes.into_iter().map(Act::Write));
+            }
+            acts.obstacles.push(error.into());
+        }
     }
 }
 
@@ -237,15 +261,24 @@ fn sizes(stand: &Stand, deeds: &Deeds, acts: &mut Acts) {
     }
 }
 
+/// How a person's own routes become what they were, when the Canary goes; nothing if they are.
+pub fn restore(seen: &Seen<'_>, leave: &Leave) -> Vec<Write> {
+    let restore = |provider| router::restore(provider, &leave.route, seen.objects);
+    leave.provider.map(restore).unwrap_or_default()
+}
+
 /// How the apex is turned back to the workload, when the Canary gives it back; nothing if it is.
-pub fn give_back(seen: &Seen<'_>, stand: &Stand) -> Vec<Write> {
-    let mut all = router::restore(stand.asked.provider, &stand.route, seen.objects);
-    let body = services::give_back(&stand.label);
-    let there = seen.objects.get("Service", &stand.names.apex);
+pub fn give_back(seen: &Seen<'_>, leave: &Leave) -> Vec<Write> {
+    let mut all = restore(seen, leave);
+    let Some(label) = &leave.label else {
+        return all;
+    };
+    let body = services::give_back(label);
+    let there = seen.objects.get("Service", &leave.names.apex);
     if there.is_some_and(|there| !router::covers(there, &body)) {
         all.push(Write::Patch {
             kind: SERVICE,
-            name: stand.names.apex.clone(),
+            name: leave.names.apex.clone(),
             body,
         });
     }

@@ -23,6 +23,10 @@ pub struct Scene {
     pub is_alike: bool,
     /// The weights that are routed.
     pub weights: Option<Weights>,
+    /// Whether these are of the requests that match.
+    pub is_matching: bool,
+    /// What a person asked for last: of whoever wrote the status.
+    pub command: Option<String>,
 }
 
 /// The run that a status carries.
@@ -43,17 +47,28 @@ pub fn run(status: &CanaryStatus, scene: &Scene) -> Run {
         attempt: count(kept.attempt),
         weight: u8::try_from(status.canary_weight.clamp(0, 100)).unwrap_or_default(),
         mirrored: kept.mirrored,
+        matching: kept.matching,
         iterations: count(status.iterations),
         failed_checks: count(status.failed_checks),
         prepared: kept.prepared,
         skip: kept.skip,
         closing: kept.closing,
         draining: kept.draining,
+        paused: kept.paused,
+        stopped_since: kept.stopped_since.map(|time| time.0),
+        router: kept.provider,
+        free_since: kept.free_since.map(|time| time.0),
         due: kept.due.map(|time| time.0),
         step_since: kept.step_since.map(|time| time.0),
         held_since: kept.held_since.map(|time| time.0),
         unmeasured_since: kept.unmeasured_since.map(|time| time.0),
+        gate: kept.gate,
         command: kept.command,
+        ends: kept
+            .ends
+            .into_iter()
+            .map(|(end, number)| (end, count(number)))
+            .collect(),
     };
     if is_foreign(status) {
         adopted(run, scene)
@@ -80,9 +95,23 @@ fn renamed(mut run: Run, scene: &Scene) -> Run {
 
 /// Whether somebody else wrote the status last.
 pub fn is_foreign(status: &CanaryStatus) -> bool {
+    status.run.is_none() && has_foreign_hash(status)
+}
+
+fn has_foreign_hash(status: &CanaryStatus) -> bool {
     let hashes = [&status.last_applied_spec, &status.last_promoted_spec];
     let mut known = hashes.into_iter().flatten().filter(|hash| !hash.is_empty());
-    known.any(|hash| !hash::is_ours(hash)) && status.run.is_none()
+    known.any(|hash| !hash::is_ours(hash))
+}
+
+/// Whether a status of ours did not come back whole: the definition of Canaries is one that does not know what a run has to
+/// remember. What is in the condition is in every definition.
+pub fn is_pruned(status: &CanaryStatus) -> bool {
+    let phase = Phase::of(status.phase.as_deref());
+    let is_ours = |one: &CanaryCondition| {
+        one.kind == "Promoted" && one.reason == phase.as_str() && one.message == message(phase)
+    };
+    status.run.is_none() && !has_foreign_hash(status) && status.conditions.iter().any(is_ours)
 }
 
 fn revision(hash: Option<&String>, configs: Option<&BTreeMap<String, String>>) -> Option<Revision> {
@@ -119,6 +148,8 @@ fn adopted(mut run: Run, scene: &Scene) -> Run {
         Phase::Failed if weights.target == 100 => (100, false),
         _ => (0, false),
     };
+    run.matching = scene.is_matching;
+    run.command.clone_from(&scene.command);
     run.prepared = run.is_exposed();
     run.draining = run.phase == Phase::Failed && run.weight == 0;
     run
@@ -141,16 +172,27 @@ pub fn status(run: &Run, before: &CanaryStatus, generation: i64, now: Timestamp)
     after.run = Some(RunStatus {
         attempt: i64::from(run.attempt),
         mirrored: run.mirrored,
+        matching: run.matching,
         prepared: run.prepared,
         skip: run.skip,
         closing: run.closing,
         draining: run.draining,
+        paused: run.paused.clone(),
+        stopped_since: run.stopped_since.map(Time),
+        provider: run.router.clone(),
+        free_since: run.free_since.map(Time),
         due: run.due.map(Time),
         step_since: run.step_since.map(Time),
         held_since: run.held_since.map(Time),
         unmeasured_since: run.unmeasured_since.map(Time),
         promoted_configs: configs(&run.serving),
+        gate: run.gate.clone(),
         command: run.command.clone(),
+        ends: run
+            .ends
+            .iter()
+            .map(|(end, number)| (end.clone(), i64::from(*number)))
+            .collect(),
     });
     condition(&mut after, run.phase, now);
     if after != *before {

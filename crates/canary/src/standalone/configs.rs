@@ -6,10 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
-use slipway_api::flagger::{CONFIG_TRACKING, PRIMARY};
+use slipway_api::flagger::{CONFIG_TRACKING, FORMER, PRIMARY};
 use slipway_kernel::fields::{list, text};
 
 use super::hash::digest;
+use crate::engine::Revision;
 
 /// What something is configured with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,6 +45,35 @@ impl Config {
     pub fn key(&self) -> String {
         format!("{}/{}", self.kind.as_str(), self.name)
     }
+
+    /// The one that `status.trackedConfigs` names so.
+    pub fn of(key: &str) -> Option<Self> {
+        let (kind, name) = key.split_once('/')?;
+        let mut kinds = [ConfigKind::ConfigMap, ConfigKind::Secret].into_iter();
+        Some(Self {
+            kind: kinds.find(|known| known.as_str() == kind)?,
+            name: name.to_owned(),
+        })
+    }
+
+    /// What its copy was before the last promotion.
+    #[must_use]
+    pub fn former(&self) -> Self {
+        let copy = self.copy();
+        Self {
+            name: format!("{}{FORMER}", copy.name),
+            ..copy
+        }
+    }
+
+    /// The copy of it for the copy that serves.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        Self {
+            kind: self.kind,
+            name: format!("{}{PRIMARY}", self.name),
+        }
+    }
 }
 
 /// What is known of one that is there.
@@ -62,6 +92,87 @@ pub struct Copy {
     pub config: Config,
     /// The copy's name.
     pub to: String,
+}
+
+impl Copy {
+    /// Whether it has been made of what there is.
+    pub fn is_done(&self, known: &BTreeMap<Config, Known>) -> bool {
+        let copy = checksum(known, &self.copy());
+        copy.is_some() && copy == checksum(known, &self.config)
+    }
+
+    /// The copy.
+    pub fn copy(&self) -> Config {
+        Config {
+            kind: self.config.kind,
+            name: self.to.clone(),
+        }
+    }
+}
+
+fn checksum<'a>(known: &'a BTreeMap<Config, Known>, config: &Config) -> Option<&'a String> {
+    known.get(config).map(|known| &known.checksum)
+}
+
+/// Whether no copy has something else in it than a version has. One that is gone has nothing else.
+pub fn is_copied(revision: &Revision, known: &BTreeMap<Config, Known>) -> bool {
+    let mut all = revision.configs.iter().flatten();
+    all.all(|(key, meant)| {
+        let copy = Config::of(key).map(|config| config.copy());
+        let found = copy.and_then(|copy| checksum(known, &copy));
+        found.is_none_or(|found| found == meant)
+    })
+}
+
+/// What has to be copied before the copy that serves can be of a new version: first what the version that served has is kept,
+/// then it is replaced.
+pub fn to_be_copied(
+    copies: &BTreeSet<Copy>,
+    serving: Option<&Revision>,
+    known: &BTreeMap<Config, Known>,
+) -> Vec<Copy> {
+    let served = serving.and_then(|serving| serving.configs.as_ref());
+    let due = copies.iter().filter(|copy| !copy.is_done(known));
+    let each = due.map(|copy| {
+        let keep = Copy {
+            config: copy.config.copy(),
+            to: copy.config.former().name,
+        };
+        let before = served.and_then(|served| served.get(&copy.config.key()));
+        let is_served = before.is_some() && checksum(known, &keep.config) == before;
+        if is_served && !keep.is_done(known) {
+            keep
+        } else {
+            copy.clone()
+        }
+    });
+    each.collect()
+}
+
+/// What has to be copied so that the copy that serves has again what a version was configured with, and what is lost of that.
+pub fn to_be_given_back(
+    revision: &Revision,
+    known: &BTreeMap<Config, Known>,
+) -> (Vec<Copy>, Vec<Config>) {
+    let (mut copies, mut lost) = (Vec::new(), Vec::new());
+    for (key, meant) in revision.configs.iter().flatten() {
+        let Some(config) = Config::of(key) else {
+            continue;
+        };
+        let has_it = |one: &Config| checksum(known, one) == Some(meant);
+        let to = config.copy();
+        if has_it(&to) {
+            continue;
+        }
+        match [config.former(), config].into_iter().find(has_it) {
+            Some(config) => copies.push(Copy {
+                config,
+                to: to.name,
+            }),
+            None => lost.push(to),
+        }
+    }
+    (copies, lost)
 }
 
 /// What a workload is configured with, as it was found.
@@ -174,7 +285,7 @@ pub fn track(
                 .insert(config.key(), known.checksum.clone());
             tracked.copies.insert(Copy {
                 config: config.clone(),
-                to: format!("{}{PRIMARY}", config.name),
+                to: config.copy().name,
             });
         }
     }

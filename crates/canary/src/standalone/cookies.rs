@@ -26,6 +26,18 @@ pub fn affinity(canary: &Canary, run: &Run) -> Option<Affinity> {
     })
 }
 
+/// Writes the cookies of a run into the status that carries it.
+pub fn record(canary: &Canary, run: &Run, status: &mut CanaryStatus) {
+    let analysis = canary.spec.analysis();
+    let Some(rules) = analysis.and_then(|analysis| analysis.session_affinity) else {
+        return;
+    };
+    let kept = cookies(canary, &rules, status, run);
+    status.session_affinity_cookie = kept.session;
+    status.previous_session_affinity_cookie = kept.previous;
+    status.primary_session_affinity_cookie = kept.primary;
+}
+
 /// The cookies of a status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cookies {

@@ -32,6 +32,8 @@ pub struct Recipe<'a> {
     pub copies: &'a BTreeSet<Copy>,
     /// The version that it becomes.
     pub revision: &'a Revision,
+    /// The version that served before.
+    pub serving: Option<&'a Revision>,
     /// How often that was tried again.
     pub attempt: u32,
     /// Whether an autoscaler sets its replicas.
@@ -86,7 +88,13 @@ pub fn promote(recipe: &Recipe<'_>, primary: &Value) -> Value {
         .map(|(name, value)| (name, json!(value)))
         .collect();
     annotations.insert(REVISION.to_owned(), json!(stamp(recipe.revision)));
-    annotations.insert(FORMER_TEMPLATE.to_owned(), former(primary));
+    // Between two promotions that nobody finished, what served is what it was before the first.
+    let is_served = recipe
+        .serving
+        .is_none_or(|serving| is_stamped_as(primary, serving));
+    if is_served || !is_stamped(primary) {
+        annotations.insert(FORMER_TEMPLATE.to_owned(), former(primary));
+    }
     json!({
         "metadata": {"annotations": annotations},
         "spec": changes(&before, &Value::Object(after)),
@@ -125,6 +133,17 @@ pub fn is_of(recipe: &Recipe<'_>, primary: &Value) -> bool {
     }
 }
 
+/// Whether it is written on the copy that it is of this version.
+pub fn is_stamped_as(primary: &Value, revision: &Revision) -> bool {
+    let annotations = strings(primary, "/metadata/annotations");
+    annotations.get(REVISION) == Some(&stamp(revision))
+}
+
+/// Whether it is written on the copy which version it is of.
+pub fn is_stamped(primary: &Value) -> bool {
+    strings(primary, "/metadata/annotations").contains_key(REVISION)
+}
+
 /// Whether the copy's template is what the target's would become: what is compared where somebody else made the copy.
 fn is_alike(recipe: &Recipe<'_>, primary: &Value) -> bool {
     let selected = strings(primary, "/spec/selector/matchLabels");
@@ -133,12 +152,15 @@ fn is_alike(recipe: &Recipe<'_>, primary: &Value) -> bool {
         .pointer("/spec/template")
         .cloned()
         .unwrap_or_default();
+    if !has_labels(&seen, &wanted) || !has_init_containers(recipe, &seen, &wanted) {
+        return false;
+    }
     for template in [&mut wanted, &mut seen] {
         let annotations = template.pointer_mut("/metadata/annotations");
         if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
             annotations.remove(RESTART_ID);
         }
-        // Flagger lets only some labels through, and has its own idea of init containers.
+        // These have been looked at.
         if let Some(metadata) = template.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("labels");
         }
@@ -148,6 +170,26 @@ fn is_alike(recipe: &Recipe<'_>, primary: &Value) -> bool {
         normalise(template);
     }
     wanted == seen
+}
+
+/// Whether the labels that the copy's pods have are as they would be. It may lack some.
+fn has_labels(seen: &Value, wanted: &Value) -> bool {
+    let wanted = strings(wanted, "/metadata/labels");
+    let seen = strings(seen, "/metadata/labels");
+    seen.iter()
+        .all(|(name, value)| wanted.get(name) == Some(value))
+}
+
+/// Whether the init containers are as they would be; Flagger leaves them the configs of the workload.
+fn has_init_containers(recipe: &Recipe<'_>, seen: &Value, wanted: &Value) -> bool {
+    let of = |template: &Value| {
+        let mut all = json!({"spec": {"initContainers": template.pointer("/spec/initContainers")}});
+        normalise(&mut all);
+        all
+    };
+    let own = recipe.target.pointer("/spec/template").map(of);
+    let seen = of(seen);
+    seen == of(wanted) || Some(seen) == own
 }
 
 /// The former template, where it can be kept. The same promotion again keeps what is there.
@@ -214,6 +256,8 @@ fn template(recipe: &Recipe<'_>, selected: &BTreeMap<String, String>) -> Value {
     if let Some(metadata) = metadata.as_object_mut() {
         metadata.insert("labels".to_owned(), json!(labels));
         metadata.insert("annotations".to_owned(), json!(annotations));
+        // Some servers say that there is none.
+        metadata.remove("creationTimestamp");
     }
     let selector = template.pointer_mut("/spec/nodeSelector");
     if let Some(selector) = selector.and_then(Value::as_object_mut) {
@@ -296,26 +340,15 @@ pub fn changes(before: &Value, after: &Value) -> Value {
 }
 
 /// The same, where all of the former is to be replaced.
-fn whole(before: &Value, after: &Value) -> Value {
-    let (Value::Object(known), Value::Object(wanted)) = (before, after) else {
-        return after.clone();
-    };
-    let mut patch = Map::new();
-    for name in known.keys().filter(|name| !wanted.contains_key(*name)) {
-        patch.insert(name.clone(), Value::Null);
+pub(crate) fn whole(before: &Value, after: &Value) -> Value {
+    let mut patch = changes(before, after);
+    if let (Value::Object(known), Value::Object(wanted), Value::Object(patch)) =
+        (before, after, &mut patch)
+    {
+        let gone = known.keys().filter(|name| !wanted.contains_key(*name));
+        patch.extend(gone.map(|name| (name.clone(), Value::Null)));
     }
-    for (name, value) in wanted {
-        match known.get(name) {
-            Some(known) if known == value => {}
-            Some(known) => {
-                patch.insert(name.clone(), whole(known, value));
-            }
-            None => {
-                patch.insert(name.clone(), value.clone());
-            }
-        }
-    }
-    Value::Object(patch)
+    patch
 }
 
 /// How a workload is given so many replicas. A `DaemonSet` is put away by a node selector that no node has.

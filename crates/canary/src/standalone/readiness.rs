@@ -103,16 +103,24 @@ fn deployment(object: &Value, percent: u8) -> Option<String> {
     let updated = status(object, "updatedReplicas");
     let all = status(object, "replicas");
     let available = status(object, "availableReplicas");
-    if updated < desired {
-        return Some(format!(
-            "{updated} of {desired} pods are of the new template"
-        ));
+    if let Some(why) = outdated(updated, desired) {
+        return Some(why);
     }
     if all > updated {
         let old = all - updated;
         return Some(format!("{old} pods of the former template are still there"));
     }
-    let least = enough(updated, percent);
+    too_few(available, updated, percent)
+}
+
+/// Why the pods are not of the new template yet.
+fn outdated(updated: i64, desired: i64) -> Option<String> {
+    (updated < desired).then(|| format!("{updated} of {desired} pods are of the new template"))
+}
+
+/// Why those that are available are too few of all. Without any nobody answers, however few are enough.
+fn too_few(available: i64, all: i64, percent: u8) -> Option<String> {
+    let least = enough(all, percent).max(i64::from(all > 0));
     (available < least).then(|| format!("{available} of {least} pods are available"))
 }
 
@@ -120,13 +128,10 @@ fn daemon_set(object: &Value, percent: u8) -> Option<String> {
     let desired = status(object, "desiredNumberScheduled");
     let updated = status(object, "updatedNumberScheduled");
     let available = status(object, "numberAvailable");
-    if updated < desired {
-        return Some(format!(
-            "{updated} of {desired} pods are of the new template"
-        ));
+    if desired == 0 && Workload::DaemonSet.size(object) > 0 {
+        return Some("it has no node to run on".to_owned());
     }
-    let least = enough(desired, percent);
-    (available < least).then(|| format!("{available} of {least} pods are available"))
+    outdated(updated, desired).or_else(|| too_few(available, desired, percent))
 }
 
 /// Why a Deployment does not get ready any more.

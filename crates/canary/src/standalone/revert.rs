@@ -45,8 +45,13 @@ fn undo(source: &Side, target: &Side, is_routed: bool) -> Step {
     if target.readiness == Readiness::Missing {
         return Step::Release;
     }
-    let size = source.size.max(1);
-    if target.size < size && source.readiness != Readiness::Missing {
+    let size = if source.readiness == Readiness::Missing {
+        target.full
+    } else {
+        source.size.max(1)
+    };
+    let size = target.bounded(size);
+    if target.size < size {
         return Step::Size(size);
     }
     if !target.state().is_ready() {

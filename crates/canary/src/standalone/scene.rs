@@ -9,15 +9,16 @@ use slipway_kernel::fields::strings;
 
 use super::about::{command, label, route, thresholds, tracked};
 use super::adopt::{self, Scene as Adoption};
-use super::configs::{Config, Known, Tracked};
+use super::configs::{self, Config, Known, Tracked};
 use super::primary::{self, Recipe};
 use super::readiness::{Demand, Workload, readiness};
 use super::{Names, PodLabel, cookies, hash, scaler, services};
 use crate::engine::{Readiness, Revision, Routing, Run, Side, Sight};
+use crate::provider::Provider;
 use crate::reasons::Reason;
 use crate::router::{self, CannotRoute, Objects, Route};
 use crate::settings::Settings;
-use crate::spec::{self, Asked};
+use crate::spec::{self, Asked, Problem};
 
 /// All that is looked at.
 #[derive(Debug, Clone, Copy)]
@@ -41,13 +42,16 @@ pub struct Obstacle {
     pub reason: Reason,
     /// A sentence: what is wrong, and what to do.
     pub message: String,
+    /// When it ends by itself.
+    pub until: Option<Timestamp>,
 }
 
 impl Obstacle {
-    pub(super) fn new(reason: Reason, message: impl Into<String>) -> Self {
+    pub(crate) fn new(reason: Reason, message: impl Into<String>) -> Self {
         Self {
             reason,
             message: message.into(),
+            until: None,
         }
     }
 }
@@ -89,7 +93,7 @@ pub struct Stand {
 /// Looks at a Canary.
 pub fn stand(seen: &Seen<'_>) -> Result<Stand, Obstacle> {
     let spec = &seen.canary.spec;
-    let asked = spec::read(spec, seen.settings.provider).map_err(|problem| {
+    let asked = asked(seen).map_err(|problem| {
         let reason = if problem.is_unsupported() {
             Reason::Unsupported
         } else {
@@ -125,24 +129,55 @@ pub fn stand(seen: &Seen<'_>) -> Result<Stand, Obstacle> {
         sight: Sight::default(),
     };
     let routing = router::seen(stand.asked.provider, &stand.route, seen.objects)?;
-    let is_alike = stand.is_alike(target, primary, wanted.as_ref());
+    let is_alike = stand.is_alike(seen, target, primary, wanted.as_ref());
     let adoption = Adoption {
         target: wanted.clone(),
         is_alike,
         weights: routing.weights,
+        is_matching: stand.asked.rules.is_matching(),
+        command: command(seen.canary).map(|command| command.id),
     };
     stand.run = adopt::run(&status, &adoption);
+    let routing = stand.routing_of_run(seen, routing)?;
     stand.route.affinity = cookies::affinity(seen.canary, &stand.run);
     stand.sight = Sight {
         source: stand.source(seen, primary, is_alike.then_some(wanted.as_ref()).flatten())?,
         target: stand.target(seen, target, primary, wanted)?,
         routing: stand.routing(seen, target, routing),
         command: command(seen.canary),
+        refused_since: None,
     };
     Ok(stand)
 }
 
+/// What the Canary asks for. In the middle of a run its traffic is shifted as it was when that began.
+fn asked(seen: &Seen<'_>) -> Result<Asked, Problem> {
+    let (spec, usual) = (&seen.canary.spec, seen.settings.provider);
+    let provider = Provider::of_canary(seen.canary, usual)?;
+    let mut asked = spec::read_with(spec, provider)?;
+    let written = spec.provider.as_deref().filter(|name| !name.is_empty());
+    if written.map_or(Ok(usual), Provider::of) != Ok(provider) {
+        let name = provider.full_name();
+        asked.warnings.push(format!(
+            "spec.provider is followed from the next run on; this one goes on with {name}"
+        ));
+    }
+    Ok(asked)
+}
+
 impl Stand {
+    /// How traffic is divided, by what its run says the weight is of. Where that is of all requests, none are looked for that
+    /// match.
+    fn routing_of_run(&mut self, seen: &Seen<'_>, routing: Routing) -> Result<Routing, Obstacle> {
+        if self.run.weight == 0 || self.run.matching || !self.route.is_matching() {
+            return Ok(routing);
+        }
+        self.route.matching.clear();
+        self.route.written.clear();
+        let found = router::seen(self.asked.provider, &self.route, seen.objects);
+        found.map_err(Obstacle::from)
+    }
+
     /// What the copy is made of, for a version.
     pub fn recipe<'a>(
         &'a self,
@@ -158,6 +193,7 @@ impl Stand {
             owner: &self.owner,
             copies: &self.tracked.copies,
             revision,
+            serving: self.run.serving.as_ref(),
             attempt: self.run.attempt,
             is_scaled: seen.canary.spec.autoscaler_ref.is_some(),
             prefixes: &seen.settings.include_label_prefix,
@@ -176,8 +212,10 @@ impl Stand {
         }
     }
 
+    /// Whether the copy is what the workload is. Where somebody else made it, what it is configured with has to be as well.
     fn is_alike(
         &self,
+        seen: &Seen<'_>,
         target: Option<&Value>,
         primary: Option<&Value>,
         wanted: Option<&Revision>,
@@ -186,18 +224,18 @@ impl Stand {
             return false;
         };
         let recipe = Recipe {
-            target,
-            kind: self.kind,
-            names: &self.names,
-            label: &self.label,
-            owner: &self.owner,
-            copies: &self.tracked.copies,
-            revision: wanted,
             attempt: 0,
             is_scaled: false,
             prefixes: &[],
+            ..self.recipe(seen, target, wanted)
         };
-        primary::is_of(&recipe, primary)
+        let mut copies = self.tracked.copies.iter();
+        let has_copies = if primary::is_stamped(primary) {
+            configs::is_copied(wanted, seen.configs)
+        } else {
+            copies.all(|copy| copy.is_done(seen.configs))
+        };
+        primary::is_of(&recipe, primary) && has_copies
     }
 
     /// The copy that serves. Which version it is of is written on it, or found by comparing.
@@ -221,7 +259,7 @@ impl Stand {
         let threshold = thresholds(seen).0;
         let scaler = self.scaler(seen, true)?;
         Ok(Side {
-            revision: alike.cloned().or_else(|| self.known(primary)),
+            revision: alike.cloned().or_else(|| self.known(seen, primary)),
             size: self.kind.size(primary),
             full: self.kind.size(primary).max(1),
             most: scaler.and_then(scaler::most),
@@ -229,8 +267,8 @@ impl Stand {
         })
     }
 
-    /// A version that is remembered, and that the copy is of.
-    fn known(&self, primary: &Value) -> Option<Revision> {
+    /// A version that is remembered, and that the copy is of: its template, and what it is configured with.
+    fn known(&self, seen: &Seen<'_>, primary: &Value) -> Option<Revision> {
         let annotations = strings(primary, "/metadata/annotations");
         let written = annotations.get(slipway_api::flagger::REVISION);
         let remembered = [&self.run.target, &self.run.serving];
@@ -238,8 +276,11 @@ impl Stand {
             // Of somebody else's making, and not what the workload is: what was promoted last.
             return self.run.serving.clone();
         };
+        let is_it = |one: &&Revision| {
+            primary::stamp(one) == *written && configs::is_copied(one, seen.configs)
+        };
         let mut known = remembered.into_iter().flatten();
-        let found = known.find(|one| primary::stamp(one) == *written).cloned();
+        let found = known.find(is_it).cloned();
         found.or_else(|| {
             Some(Revision {
                 template: written.clone(),
@@ -290,6 +331,10 @@ impl Stand {
             return Ok(seen.objects.get(kind, &scaler::name(asked)));
         }
         let found = seen.objects.get(kind, &asked.name);
+        if found.is_none() && self.run.phase.is_running() {
+            // A run that has begun does without its bounds.
+            return Ok(None);
+        }
         let message = || format!("{kind} {} does not exist; create it", asked.name);
         found
             .map(Some)

@@ -34,6 +34,7 @@ fn a_run_is_read_as_it_was_written() {
             attempt: 2,
             weight: 30,
             mirrored: true,
+            matching: true,
             iterations: 4,
             failed_checks: 1,
             prepared: true,
@@ -44,6 +45,7 @@ fn a_run_is_read_as_it_was_written() {
             step_since: at,
             held_since: at,
             unmeasured_since: at,
+            gate: Some("g".to_owned()),
             command: Some("c".to_owned()),
         };
         let written = status(&before, &CanaryStatus::default(), 7, now());
@@ -113,6 +115,7 @@ fn scene(is_alike: bool, weight: u8) -> Scene {
         target: Some(version(OURS)),
         is_alike,
         weights: Some(Weights::to_target(weight)),
+        ..Scene::default()
     }
 }
 

@@ -11,9 +11,9 @@ use slipway_canary::reasons::Reason;
 use slipway_canary::router::{Objects, Write};
 use slipway_canary::settings::Settings;
 use slipway_canary::standalone::acts::{Act, acts};
-use slipway_canary::standalone::adopt;
 use slipway_canary::standalone::configs::{Config, ConfigKind, Known, known};
 use slipway_canary::standalone::scene::{Obstacle, Seen, Stand, stand};
+use slipway_canary::standalone::{adopt, cookies};
 use slipway_kernel::fields::merge;
 
 pub(crate) struct Cluster {
@@ -199,7 +199,7 @@ impl Cluster {
             self.remember(&next.run);
             return (true, None);
         }
-        let deeds = deeds(&stand.asked.rules, &stand.run, &stand.sight);
+        let deeds = deeds(&stand.asked.rules, &stand.run, &stand.sight, self.now);
         let acts = self.with_seen(|seen| acts(seen, &stand, &deeds));
         self.holds
             .extend(acts.obstacles.iter().map(|one| one.reason));
@@ -214,7 +214,9 @@ impl Cluster {
 
     fn remember(&mut self, run: &Run) {
         let before = self.canary.status.clone().unwrap_or_default();
-        self.canary.status = Some(adopt::status(run, &before, 1, self.now));
+        let mut after = adopt::status(run, &before, 1, self.now);
+        cookies::record(&self.canary, run, &mut after);
+        self.canary.status = Some(after);
         if self.phases.last() != Some(&run.phase) {
             self.phases.push(run.phase);
         }

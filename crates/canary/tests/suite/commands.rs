@@ -1,7 +1,8 @@
-//! What people ask for: abort, promote, retry; in every phase, each once.
+//! What people ask for: abort, pause, promote, resume, retry; in every phase, each once.
 
 use slipway_api::canary::{HookType, Phase};
 use slipway_canary::engine::{Answer, Deed, Readiness, Verb, Weights};
+use slipway_canary::reasons::Reason;
 
 use crate::play::{Play, by_weights, fine, hook, version};
 
@@ -103,9 +104,70 @@ fn retry_tries_a_version_that_failed_again() {
 }
 
 #[test]
+fn pause_stays_where_it_is_until_resume() {
+    let mut play = Play::new(by_weights(&[10, 20, 30]));
+    play.push("v2").ticks(1);
+    let weight = play.run.weight;
+    play.command(Verb::Pause, "1").settle();
+    assert!(play.holds.contains(&Reason::Paused), "{:?}", play.holds);
+    let writes = play.writes;
+    play.wait(100_000);
+    assert_eq!((play.run.weight, play.writes), (weight, writes));
+    assert_eq!(play.run.phase, Phase::Progressing);
+    // Nothing that was not analysed gets traffic meanwhile.
+    play.push("v3").settle();
+    assert_eq!(play.sight.routing.weights, Some(Weights::SOURCE));
+    assert!(play.run.paused.is_some());
+    play.command(Verb::Resume, "2");
+    assert_eq!(play.finish(), Phase::Succeeded);
+    assert_eq!(play.run.serving, Some(version("v3")));
+    assert!(play.run.paused.is_none() && play.run.stopped_since.is_none());
+}
+
+#[test]
+fn a_paused_version_can_be_aborted_and_promoted() {
+    for (verb, end) in [
+        (Verb::Abort, Phase::Failed),
+        (Verb::Promote, Phase::Succeeded),
+    ] {
+        let mut play = Play::new(by_weights(&[10, 20, 30]));
+        play.push("v2").ticks(1);
+        play.command(Verb::Pause, "1").settle();
+        play.command(verb, "2");
+        assert_eq!(play.finish(), end);
+        assert!(play.run.paused.is_none());
+    }
+}
+
+#[test]
+fn a_paused_version_without_pods_loses_its_traffic() {
+    let mut play = Play::new(by_weights(&[10, 20, 30]));
+    play.push("v2").ticks(1);
+    play.command(Verb::Pause, "1").settle();
+    play.sight.target.readiness = Readiness::Down("a node died".to_owned());
+    play.settle();
+    assert_eq!(play.sight.routing.weights, Some(Weights::SOURCE));
+}
+
+#[test]
+fn a_command_that_is_not_understood_is_told_once() {
+    let mut play = Play::new(by_weights(&[10]));
+    play.command(Verb::Abort, "1");
+    play.sight.command.as_mut().unwrap().verb = None;
+    play.settle();
+    let about = |play: &Play| {
+        let told = play.told.iter();
+        told.filter(|text| text.contains("not understood")).count()
+    };
+    assert_eq!(about(&play), 1);
+    play.wait(100);
+    assert_eq!((about(&play), play.run.phase), (1, Phase::Initialized));
+}
+
+#[test]
 fn every_command_is_taken_in_every_phase() {
     for phase in Phase::ALL {
-        for verb in [Verb::Abort, Verb::Promote, Verb::Retry] {
+        for verb in Verb::ALL {
             let mut play = Play::new(by_weights(&[10]));
             play.run.phase = phase;
             play.command(verb, "1");

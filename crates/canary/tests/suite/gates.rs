@@ -98,8 +98,9 @@ fn scenario_49_a_closed_traffic_gate_holds_the_weight_and_counts_nothing() {
     assert_eq!((play.run.weight, play.run.failed_checks), (10, 0));
     assert!(play.holds.contains(&Reason::TrafficGateClosed));
     assert_eq!(
-        play.writes, writes,
-        "a closed gate is not written every tick"
+        play.writes,
+        writes + 1,
+        "a closed gate is written when it closes, and not every tick"
     );
     play.answer(fine);
     assert_eq!(play.finish(), Phase::Succeeded);

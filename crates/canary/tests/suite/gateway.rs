@@ -7,7 +7,9 @@ use slipway_canary::router::{Affinity, CannotRoute, Ensured, Objects, Write, ens
 
 use crate::routes::{give_back, matching, objects, route, shift};
 
-const GATEWAY: Provider = Provider::Gateway("v1");
+fn gatewayapi() -> Provider {
+    crate::routes::named("gatewayapi:v1")
+}
 
 fn own() -> Value {
     json!({"gatewayRefs": [{"name": "gw", "namespace": "infra"}], "hosts": ["shop.example.com"]})
@@ -34,7 +36,7 @@ fn accept(objects: &mut Objects, is_accepted: bool) {
 fn a_route_of_ours_has_parents_hosts_and_two_weighted_backends() {
     let route = route(own());
     let mut all = Objects::default();
-    let writes = shift(GATEWAY, &route, &mut all, Weights::SOURCE).unwrap();
+    let writes = shift(gatewayapi(), &route, &mut all, Weights::SOURCE).unwrap();
     let [Write::Apply { kind, body, .. }] = &writes[..] else {
         panic!("{writes:?}");
     };
@@ -57,7 +59,7 @@ fn a_route_of_ours_has_parents_hosts_and_two_weighted_backends() {
         (&json!("web-canary"), &json!(0))
     );
     for weight in [1, 50, 100, 0] {
-        shift(GATEWAY, &route, &mut all, Weights::to_target(weight)).unwrap();
+        shift(gatewayapi(), &route, &mut all, Weights::to_target(weight)).unwrap();
     }
 }
 
@@ -65,14 +67,14 @@ fn a_route_of_ours_has_parents_hosts_and_two_weighted_backends() {
 fn scenario_101_weights_are_pending_until_every_parent_has_taken_them() {
     let route = route(own());
     let mut all = Objects::default();
-    shift(GATEWAY, &route, &mut all, Weights::to_target(20)).unwrap();
-    let pending = |all: &Objects| seen(GATEWAY, &route, all).unwrap().pending;
+    shift(gatewayapi(), &route, &mut all, Weights::to_target(20)).unwrap();
+    let pending = |all: &Objects| seen(gatewayapi(), &route, all).unwrap().pending;
     assert!(pending(&all).unwrap().contains("no gateway"));
     accept(&mut all, true);
     assert_eq!(pending(&all), None);
-    let converged = ensure(GATEWAY, &route, &all, Weights::to_target(20));
+    let converged = ensure(gatewayapi(), &route, &all, Weights::to_target(20));
     assert_eq!(converged, Ok(Ensured::Converged));
-    shift(GATEWAY, &route, &mut all, Weights::to_target(40)).unwrap();
+    shift(gatewayapi(), &route, &mut all, Weights::to_target(40)).unwrap();
     assert!(pending(&all).unwrap().contains("generation"));
     accept(&mut all, false);
     assert!(pending(&all).unwrap().contains("does not accept"));
@@ -82,17 +84,17 @@ fn scenario_101_weights_are_pending_until_every_parent_has_taken_them() {
 fn scenario_102_what_others_put_on_the_route_stays_and_no_weight_is_lost() {
     let route = route(own());
     let mut all = Objects::default();
-    shift(GATEWAY, &route, &mut all, Weights::to_target(30)).unwrap();
+    shift(gatewayapi(), &route, &mut all, Weights::to_target(30)).unwrap();
     let key = ("HTTPRoute".to_owned(), "web".to_owned());
     let object = all.0.get_mut(&key).unwrap();
     object["metadata"]["annotations"]["other"] = json!("x");
     object["metadata"]["labels"]["other"] = json!("x");
     // The API's defaults are no difference.
     object["spec"]["rules"][0]["backendRefs"][0]["extra"] = json!(1);
-    shift(GATEWAY, &route, &mut all, Weights::to_target(30)).unwrap();
+    shift(gatewayapi(), &route, &mut all, Weights::to_target(30)).unwrap();
     // Flagger resets the weights when a hostname was edited; here they stay.
     all.0.get_mut(&key).unwrap()["spec"]["hostnames"] = json!(["edited.example.com"]);
-    shift(GATEWAY, &route, &mut all, Weights::to_target(30)).unwrap();
+    shift(gatewayapi(), &route, &mut all, Weights::to_target(30)).unwrap();
     let object = all.get("HTTPRoute", "web").unwrap();
     assert_eq!(object["spec"]["hostnames"], json!(["shop.example.com"]));
     assert_eq!(object["metadata"]["annotations"]["other"], "x");
@@ -102,7 +104,7 @@ fn scenario_102_what_others_put_on_the_route_stays_and_no_weight_is_lost() {
 #[test]
 fn without_gateways_it_says_so() {
     let error = ensure(
-        GATEWAY,
+        gatewayapi(),
         &route(json!({})),
         &Objects::default(),
         Weights::SOURCE,
@@ -114,7 +116,12 @@ fn without_gateways_it_says_so() {
 fn a_route_that_somebody_else_controls_is_not_touched() {
     let theirs = json!({"kind": "HTTPRoute", "metadata": {"name": "web",
         "ownerReferences": [{"uid": "u2", "controller": true}]}, "spec": {"rules": []}});
-    let error = ensure(GATEWAY, &route(own()), &objects(&[theirs]), Weights::SOURCE);
+    let error = ensure(
+        gatewayapi(),
+        &route(own()),
+        &objects(&[theirs]),
+        Weights::SOURCE,
+    );
     assert!(matches!(error, Err(CannotRoute::NotOurs { .. })));
 }
 
@@ -124,7 +131,7 @@ fn a_b_has_a_rule_for_those_who_match_before_that_for_all_others() {
         {"headers": {"cookie": {"regex": "^.*beta.*$"}}}]);
     let route = matching(route(own()), matches);
     let mut all = Objects::default();
-    shift(GATEWAY, &route, &mut all, Weights::to_target(100)).unwrap();
+    shift(gatewayapi(), &route, &mut all, Weights::to_target(100)).unwrap();
     let rules = rules(&all);
     assert_eq!(rules.len(), 2);
     assert_eq!(
@@ -140,7 +147,7 @@ fn a_b_has_a_rule_for_those_who_match_before_that_for_all_others() {
     let rest = rules[1]["backendRefs"].as_array().unwrap();
     assert_eq!(rest.len(), 1);
     assert_eq!(rest[0]["name"], "web-primary");
-    shift(GATEWAY, &route, &mut all, Weights::SOURCE).unwrap();
+    shift(gatewayapi(), &route, &mut all, Weights::SOURCE).unwrap();
 }
 
 #[test]
@@ -151,11 +158,11 @@ fn mirroring_is_a_filter_that_comes_and_goes() {
         target: 0,
         mirrored: true,
     };
-    shift(GATEWAY, &route, &mut all, mirrored).unwrap();
+    shift(gatewayapi(), &route, &mut all, mirrored).unwrap();
     let filter = &rules(&all)[0]["filters"][0];
     assert_eq!(filter["type"], "RequestMirror");
     assert_eq!(filter["requestMirror"]["backendRef"]["name"], "web-canary");
-    shift(GATEWAY, &route, &mut all, Weights::to_target(10)).unwrap();
+    shift(gatewayapi(), &route, &mut all, Weights::to_target(10)).unwrap();
     assert_eq!(rules(&all)[0]["filters"], Value::Null);
 }
 
@@ -169,7 +176,7 @@ fn what_is_done_to_requests_is_in_every_rule() {
     let mut all = Objects::default();
     let matches = json!([{"headers": {"h": {"exact": "v"}}}]);
     let route = matching(route(service), matches);
-    shift(GATEWAY, &route, &mut all, Weights::SOURCE).unwrap();
+    shift(gatewayapi(), &route, &mut all, Weights::SOURCE).unwrap();
     for rule in rules(&all) {
         assert_eq!(
             rule["timeouts"],
@@ -198,7 +205,7 @@ fn scenario_103_a_cookie_keeps_clients_at_the_target_and_is_forgotten_afterwards
         primary: None,
     });
     let mut all = Objects::default();
-    shift(GATEWAY, &sticky, &mut all, Weights::to_target(10)).unwrap();
+    shift(gatewayapi(), &sticky, &mut all, Weights::to_target(10)).unwrap();
     let during = rules(&all).clone();
     assert_eq!(during.len(), 2);
     assert_eq!(during[0]["matches"][0]["headers"][0]["value"], ".*c=abc.*");
@@ -210,7 +217,7 @@ fn scenario_103_a_cookie_keeps_clients_at_the_target_and_is_forgotten_afterwards
     );
     let affinity = sticky.affinity.as_mut().unwrap();
     affinity.previous = affinity.cookie.take();
-    shift(GATEWAY, &sticky, &mut all, Weights::SOURCE).unwrap();
+    shift(gatewayapi(), &sticky, &mut all, Weights::SOURCE).unwrap();
     let after = &rules(&all)[0];
     let told = &after["backendRefs"][0]["filters"][0]["responseHeaderModifier"]["add"][0];
     assert_eq!(told["value"], "c=abc; Max-Age=-1");
@@ -249,7 +256,7 @@ fn scenario_107_of_a_persons_route_only_what_sends_to_the_apex_changes_and_comes
         Weights::to_target(40),
         Weights::to_target(100),
     ] {
-        shift(GATEWAY, &route, &mut all, weights).unwrap();
+        shift(gatewayapi(), &route, &mut all, weights).unwrap();
         let now = spec(&all);
         assert_eq!(now["rules"][1], theirs()["spec"]["rules"][1]);
         if weights.target == 40 {
@@ -263,13 +270,13 @@ fn scenario_107_of_a_persons_route_only_what_sends_to_the_apex_changes_and_comes
             assert_eq!(shares[2], (&json!("web-canary"), &json!(120)));
         }
     }
-    shift(GATEWAY, &route, &mut all, Weights::SOURCE).unwrap();
+    shift(gatewayapi(), &route, &mut all, Weights::SOURCE).unwrap();
     assert_eq!(spec(&all), theirs()["spec"]);
     // From the middle as well, and with what the person has changed meanwhile.
-    shift(GATEWAY, &route, &mut all, Weights::to_target(40)).unwrap();
+    shift(gatewayapi(), &route, &mut all, Weights::to_target(40)).unwrap();
     let key = ("HTTPRoute".to_owned(), "mine".to_owned());
     all.0.get_mut(&key).unwrap()["spec"]["rules"][1]["backendRefs"][0]["port"] = json!(81);
-    give_back(GATEWAY, &route, &mut all);
+    give_back(gatewayapi(), &route, &mut all);
     let mut expected = theirs()["spec"].clone();
     expected["rules"][1]["backendRefs"][0]["port"] = json!(81);
     assert_eq!(spec(&all), expected);
@@ -280,10 +287,20 @@ fn a_persons_route_that_does_not_send_to_the_apex_is_refused() {
     let mut strange = route(json!({"name": "api"}));
     strange.apex = "api".to_owned();
     strange.route = Some("mine".to_owned());
-    let error = ensure(GATEWAY, &strange, &objects(&[theirs()]), Weights::SOURCE);
+    let error = ensure(
+        gatewayapi(),
+        &strange,
+        &objects(&[theirs()]),
+        Weights::SOURCE,
+    );
     assert!(error.unwrap_err().to_string().contains("no backend api"));
     strange.route = Some("gone".to_owned());
-    let error = ensure(GATEWAY, &strange, &objects(&[theirs()]), Weights::SOURCE);
+    let error = ensure(
+        gatewayapi(),
+        &strange,
+        &objects(&[theirs()]),
+        Weights::SOURCE,
+    );
     assert!(
         error
             .unwrap_err()

@@ -2,10 +2,9 @@
 
 use serde_json::{Value, json};
 use slipway_canary::engine::Weights;
-use slipway_canary::provider::Provider;
 use slipway_canary::router::{Ensured, Objects, Route, ensure, seen};
 
-use crate::routes::{give_back, matching, objects, route, shift};
+use crate::routes::{give_back, matching, named, objects, route, shift};
 
 fn spec<'a>(objects: &'a Objects, kind: &str, name: &str) -> &'a Value {
     &objects.get(kind, name).unwrap()["spec"]
@@ -14,7 +13,7 @@ fn spec<'a>(objects: &'a Objects, kind: &str, name: &str) -> &'a Value {
 #[test]
 fn plain_services_need_nothing_and_never_shift() {
     let all = Objects::default();
-    let kubernetes = Provider::Kubernetes;
+    let kubernetes = named("kubernetes");
     let ensured = ensure(kubernetes, &route(json!({})), &all, Weights::SOURCE);
     assert_eq!(ensured, Ok(Ensured::Converged));
     assert!(!kubernetes.shifts() && !kubernetes.mirrors() && !kubernetes.matches());
@@ -23,7 +22,7 @@ fn plain_services_need_nothing_and_never_shift() {
 #[test]
 fn scenario_100_a_traffic_split_is_made_repaired_and_keeps_its_weights() {
     for (version, is_text) in [("v1alpha1", true), ("v1alpha2", false), ("v1alpha3", false)] {
-        let smi = Provider::Smi(version);
+        let smi = named(&format!("smi:{version}"));
         let route = route(json!({}));
         let mut all = Objects::default();
         assert_eq!(seen(smi, &route, &all).unwrap().weights, None);
@@ -56,7 +55,7 @@ fn a_quantity_is_read_as_kubernetes_writes_it() {
             {"service": "web-primary", "weight": 50}]}}),
         ])
     };
-    let smi = Provider::Smi("v1alpha1");
+    let smi = named("smi:v1alpha1");
     let target = |weight: Value| {
         let seen = seen(smi, &route(json!({})), &split(weight)).unwrap();
         seen.weights.map(|weights| weights.target)
@@ -75,7 +74,7 @@ fn istio_has_two_destinations_and_a_rule_for_each() {
     service["gateways"] = json!(["infra/gw"]);
     let route = route(service);
     let mut all = Objects::default();
-    shift(Provider::Istio, &route, &mut all, Weights::to_target(25)).unwrap();
+    shift(named("istio"), &route, &mut all, Weights::to_target(25)).unwrap();
     for name in ["web-primary", "web-canary"] {
         let rule = spec(&all, "DestinationRule", name);
         assert_eq!(rule["host"], name);
@@ -92,7 +91,7 @@ fn istio_has_two_destinations_and_a_rule_for_each() {
         json!([{"destination": {"host": "web-primary"}, "weight": 75},
                {"destination": {"host": "web-canary"}, "weight": 25}])
     );
-    shift(Provider::Istio, &route, &mut all, Weights::SOURCE).unwrap();
+    shift(named("istio"), &route, &mut all, Weights::SOURCE).unwrap();
 }
 
 #[test]
@@ -104,7 +103,7 @@ fn istio_mirrors_matches_and_speaks_tcp() {
         target: 0,
         mirrored: true,
     };
-    shift(Provider::Istio, &mirrors, &mut all, mirrored).unwrap();
+    shift(named("istio"), &mirrors, &mut all, mirrored).unwrap();
     let rule = &spec(&all, "VirtualService", "web")["http"][0];
     assert_eq!(rule["mirror"]["host"], "web-canary");
     assert_eq!(rule["mirrorPercentage"]["value"], 40);
@@ -114,13 +113,7 @@ fn istio_mirrors_matches_and_speaks_tcp() {
         matches,
     );
     let mut all = Objects::default();
-    shift(
-        Provider::Istio,
-        &matching,
-        &mut all,
-        Weights::to_target(100),
-    )
-    .unwrap();
+    shift(named("istio"), &matching, &mut all, Weights::to_target(100)).unwrap();
     let http = &spec(&all, "VirtualService", "web")["http"];
     assert_eq!(
         http[0]["match"],
@@ -132,18 +125,18 @@ fn istio_mirrors_matches_and_speaks_tcp() {
     );
     let tcp = route(json!({"appProtocol": "TCP"}));
     let mut all = Objects::default();
-    shift(Provider::Istio, &tcp, &mut all, Weights::to_target(10)).unwrap();
+    shift(named("istio"), &tcp, &mut all, Weights::to_target(10)).unwrap();
     assert!(spec(&all, "VirtualService", "web")["tcp"].is_array());
 }
 
 #[test]
 fn scenario_105_delegation_has_no_hosts() {
     let both = route(json!({"delegation": true, "hosts": ["a"]}));
-    let error = ensure(Provider::Istio, &both, &Objects::default(), Weights::SOURCE);
+    let error = ensure(named("istio"), &both, &Objects::default(), Weights::SOURCE);
     assert!(error.unwrap_err().to_string().contains("delegation"));
     let mut all = Objects::default();
     let alone = route(json!({"delegation": true}));
-    shift(Provider::Istio, &alone, &mut all, Weights::SOURCE).unwrap();
+    shift(named("istio"), &alone, &mut all, Weights::SOURCE).unwrap();
     let service = spec(&all, "VirtualService", "web");
     assert_eq!(
         (&service["hosts"], &service["gateways"]),
@@ -157,15 +150,15 @@ fn a_persons_virtual_service_is_given_back_as_it_was() {
         "spec": {"hosts": ["web"], "exportTo": ["."], "http": [{"route": [{"destination": {"host": "web"}}]}]}});
     let route = route(json!({}));
     let mut all = objects(std::slice::from_ref(&theirs));
-    shift(Provider::Istio, &route, &mut all, Weights::to_target(50)).unwrap();
+    shift(named("istio"), &route, &mut all, Weights::to_target(50)).unwrap();
     let taken = all.get("VirtualService", "web").unwrap();
     assert_eq!(
         taken["metadata"]["ownerReferences"],
         Value::Null,
         "it is not to go with the Canary"
     );
-    shift(Provider::Istio, &route, &mut all, Weights::SOURCE).unwrap();
-    give_back(Provider::Istio, &route, &mut all);
+    shift(named("istio"), &route, &mut all, Weights::SOURCE).unwrap();
+    give_back(named("istio"), &route, &mut all);
     let after = all.get("VirtualService", "web").unwrap();
     assert_eq!(after["spec"], theirs["spec"]);
 }
@@ -190,8 +183,8 @@ fn by_ingress() -> Route {
 fn nginx_has_a_second_ingress_with_a_weight() {
     let route = by_ingress();
     let mut all = objects(&[ingress()]);
-    shift(Provider::Nginx, &route, &mut all, Weights::SOURCE).unwrap();
-    shift(Provider::Nginx, &route, &mut all, Weights::to_target(35)).unwrap();
+    shift(named("nginx"), &route, &mut all, Weights::SOURCE).unwrap();
+    shift(named("nginx"), &route, &mut all, Weights::to_target(35)).unwrap();
     let canary = all.get("Ingress", "shop-canary").unwrap();
     let annotations = &canary["metadata"]["annotations"];
     assert_eq!(annotations["nginx.ingress.kubernetes.io/canary"], "true");
@@ -223,7 +216,7 @@ fn nginx_matches_by_header_and_cookie_and_forgets_that_at_the_end() {
     let mut route = matching(by_ingress(), matches);
     route.prefix = "custom.ingress".to_owned();
     let mut all = objects(&[ingress()]);
-    shift(Provider::Nginx, &route, &mut all, Weights::to_target(100)).unwrap();
+    shift(named("nginx"), &route, &mut all, Weights::to_target(100)).unwrap();
     let annotation = |all: &Objects, name: &str| {
         let ingress = all.get("Ingress", "shop-canary").unwrap();
         ingress["metadata"]["annotations"][format!("custom.ingress/{name}")].clone()
@@ -231,7 +224,7 @@ fn nginx_matches_by_header_and_cookie_and_forgets_that_at_the_end() {
     assert_eq!(annotation(&all, "canary-by-header"), "x-canary");
     assert_eq!(annotation(&all, "canary-by-header-pattern"), "^in.*");
     assert_eq!(annotation(&all, "canary-by-cookie"), "beta");
-    shift(Provider::Nginx, &route, &mut all, Weights::SOURCE).unwrap();
+    shift(named("nginx"), &route, &mut all, Weights::SOURCE).unwrap();
     assert_eq!(annotation(&all, "canary-by-header"), Value::Null);
     assert_eq!(annotation(&all, "canary-weight"), "0");
 }
@@ -241,7 +234,7 @@ fn scenario_104_an_ingress_without_the_apex_is_named() {
     let mut route = by_ingress();
     route.apex = "api".to_owned();
     let error = ensure(
-        Provider::Nginx,
+        named("nginx"),
         &route,
         &objects(&[ingress()]),
         Weights::SOURCE,
@@ -252,17 +245,17 @@ fn scenario_104_an_ingress_without_the_apex_is_named() {
         "{text}"
     );
     route.ingress = None;
-    let error = ensure(Provider::Nginx, &route, &objects(&[]), Weights::SOURCE);
+    let error = ensure(named("nginx"), &route, &objects(&[]), Weights::SOURCE);
     assert!(error.unwrap_err().to_string().contains("ingressRef"));
 }
 
 #[test]
 fn weights_sum_to_a_hundred_in_every_router() {
     for provider in [
-        Provider::Gateway("v1"),
-        Provider::Istio,
-        Provider::Smi("v1alpha2"),
-        Provider::Nginx,
+        named("gatewayapi:v1"),
+        named("istio"),
+        named("smi:v1alpha2"),
+        named("nginx"),
     ] {
         let mut route = by_ingress();
         route.service.gateway_refs = vec![json!({"name": "gw"})];

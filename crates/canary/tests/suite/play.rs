@@ -133,6 +133,7 @@ impl Play {
                     pending: None,
                 },
                 command: None,
+                refused_since: None,
             },
             now: Timestamp::from_second(1_000_000).unwrap(),
             oracle: Box::new(fine),
@@ -160,7 +161,7 @@ impl Play {
 
     pub(crate) fn command(&mut self, verb: Verb, id: &str) -> &mut Self {
         self.sight.command = Some(Command {
-            verb,
+            verb: Some(verb),
             id: id.to_owned(),
             because: "by ann".to_owned(),
         });
@@ -181,7 +182,7 @@ impl Play {
             return (true, None);
         }
         let heard = self.hear(&next.asks);
-        let planned = deeds(&self.rules, &self.run, &self.sight);
+        let planned = deeds(&self.rules, &self.run, &self.sight, self.now);
         self.holds
             .extend(planned.holds.iter().map(|hold| hold.reason));
         let texts = planned.news.iter().map(|news| news.text.clone());

@@ -27,6 +27,8 @@ pub(crate) enum Happening {
     Command(u8, u8),
     Suspend(bool),
     Crash,
+    /// Somebody changes the Canary itself.
+    Spec(u8),
 }
 
 fn readiness(which: u8) -> Readiness {
@@ -84,8 +86,29 @@ pub(crate) fn happen(play: &mut Play, what: &Happening) {
         }
         Happening::Suspend(is) => play.rules.suspend = *is,
         Happening::Crash => play.answers.clear(),
+        Happening::Spec(which) => respecify(play, *which),
     }
     play.settle();
+}
+
+/// Another way, and other numbers; what shifts the traffic stays.
+fn respecify(play: &mut Play, which: u8) {
+    if !play.rules.is_live() {
+        return;
+    }
+    play.rules.strategy = match which % 5 {
+        0 => Way::Weights(vec![5, 95]),
+        1 => Way::Weights(vec![30]),
+        2 => Way::Matching(1),
+        3 => Way::Switch(2),
+        _ => Way::Weights(vec![10, 100]),
+    };
+    play.rules.mirror = which & 8 > 0;
+    play.rules.skip = which & 16 > 0;
+    play.rules.promotion_step = which % 60;
+    play.rules.threshold = u32::from(which % 3) + 1;
+    // Webhooks and measures are known by their place, and answers with them.
+    play.answers.clear();
 }
 
 /// Everything is well again.
@@ -176,6 +199,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         1 => any::<(u8, u8)>().prop_map(|(verb, id)| Happening::Command(verb, id)),
         1 => any::<bool>().prop_map(Happening::Suspend),
         1 => Just(Happening::Crash),
+        1 => any::<u8>().prop_map(Happening::Spec),
     ]
 }
 

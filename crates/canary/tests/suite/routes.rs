@@ -42,22 +42,14 @@ pub(crate) fn objects(all: &[Value]) -> Objects {
 /// Does writes as the API does; what we apply is merged, lists are replaced.
 pub(crate) fn done(objects: &mut Objects, writes: &[Write]) {
     for write in writes {
-        let (kind, name, body, is_apply) = match write {
-            Write::Apply { kind, name, body } => (kind, name, body, true),
-            Write::Patch { kind, name, body } => (kind, name, body, false),
+        let (kind, name, body) = match write {
+            Write::Apply { kind, name, body } | Write::Patch { kind, name, body } => {
+                (kind, name, body)
+            }
         };
         let key = (kind.kind.to_string(), name.clone());
         let known = objects.0.get(&key).cloned();
         let mut object = known.clone().unwrap_or_else(|| json!({}));
-        if is_apply {
-            // What we applied before and do not any more goes: annotations are what this is about here.
-            if let Some(annotations) = object.pointer_mut("/metadata/annotations") {
-                annotations
-                    .as_object_mut()
-                    .unwrap()
-                    .retain(|name, _| !name.contains("/canary-") && !name.contains("/canary"));
-            }
-        }
         merge(&mut object, body);
         let generation = known.map_or(0, |known| {
             known
@@ -100,4 +92,9 @@ pub(crate) fn shift(
 pub(crate) fn give_back(provider: Provider, route: &Route, objects: &mut Objects) {
     let writes = restore(provider, route, objects);
     done(objects, &writes);
+}
+
+/// The provider of this name.
+pub(crate) fn named(name: &str) -> Provider {
+    Provider::of(name).unwrap()
 }

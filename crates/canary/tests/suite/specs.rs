@@ -8,6 +8,8 @@ use slipway_canary::engine::Strategy;
 use slipway_canary::provider::Provider;
 use slipway_canary::spec::{Asked, Problem, read};
 
+use crate::routes::named;
+
 fn spec(analysis: Value) -> CanarySpec {
     serde_json::from_value(json!({
         "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
@@ -17,7 +19,7 @@ fn spec(analysis: Value) -> CanarySpec {
 }
 
 fn asked(analysis: Value) -> Result<Asked, Problem> {
-    read(&spec(analysis), Provider::Istio)
+    read(&spec(analysis), Provider::default())
 }
 
 fn steps(analysis: Value) -> Vec<u8> {
@@ -81,7 +83,7 @@ fn a_way_is_chosen_as_the_original_does() {
 fn scenarios_41_and_45_without_a_router_it_is_blue_green_and_that_is_said() {
     let matches = json!([{"headers": {"a": {"exact": "b"}}}]);
     let analysis = json!({"stepWeight": 10, "match": matches});
-    let asked = read(&spec(analysis), Provider::Kubernetes).unwrap();
+    let asked = read(&spec(analysis), named("kubernetes")).unwrap();
     assert_eq!(asked.rules.strategy, Strategy::Switch(10));
     assert!(!asked.rules.is_live());
     assert_eq!(asked.warnings.len(), 2);
@@ -100,7 +102,7 @@ fn intervals_and_deadlines_are_bounded() {
     let mut spec = spec(json!({"stepWeight": 10}));
     for (seconds, expected) in [(None, 600), (Some(0), 600), (Some(-1), 600), (Some(60), 60)] {
         spec.progress_deadline_seconds = seconds;
-        let asked = read(&spec, Provider::Istio).unwrap();
+        let asked = read(&spec, Provider::default()).unwrap();
         assert_eq!(asked.rules.deadline.as_secs(), expected);
     }
 }
@@ -109,25 +111,25 @@ fn intervals_and_deadlines_are_bounded() {
 fn what_is_not_built_is_refused_by_name_at_once() {
     let mut other = spec(json!({"stepWeight": 10}));
     other.target_ref.kind = "Service".to_owned();
-    let problem = read(&other, Provider::Istio).unwrap_err();
+    let problem = read(&other, Provider::default()).unwrap_err();
     assert!(problem.is_unsupported() && problem.to_string().contains("Service"));
     let mut scaled = spec(json!({"stepWeight": 10}));
     scaled.autoscaler_ref = serde_json::from_value(
         json!({"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": "web"}),
     )
     .unwrap();
-    let problem = read(&scaled, Provider::Istio).unwrap_err();
+    let problem = read(&scaled, Provider::default()).unwrap_err();
     assert!(problem.is_unsupported() && problem.to_string().contains("ScaledObject"));
     let mut traefik = spec(json!({"stepWeight": 10}));
     traefik.provider = Some("traefik".to_owned());
     assert!(
-        read(&traefik, Provider::Istio)
+        read(&traefik, Provider::default())
             .unwrap_err()
             .is_unsupported()
     );
     traefik.provider = Some("treafik".to_owned());
     assert!(
-        !read(&traefik, Provider::Istio)
+        !read(&traefik, Provider::default())
             .unwrap_err()
             .is_unsupported()
     );
@@ -137,9 +139,9 @@ fn what_is_not_built_is_refused_by_name_at_once() {
 fn d18_a_canary_without_analysis_is_a_condition() {
     let mut none = spec(json!({"stepWeight": 10}));
     none.analysis = None;
-    assert_eq!(read(&none, Provider::Istio), Err(Problem::NoAnalysis));
+    assert_eq!(read(&none, Provider::default()), Err(Problem::NoAnalysis));
     none.skip_analysis = Some(true);
-    assert!(read(&none, Provider::Istio).unwrap().rules.skip);
+    assert!(read(&none, Provider::default()).unwrap().rules.skip);
 }
 
 #[test]

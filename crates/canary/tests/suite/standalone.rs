@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use slipway_api::canary::Phase;
 use slipway_canary::reasons::Reason;
 use slipway_canary::standalone::acts::give_back;
+use slipway_canary::standalone::leave::leave;
 
 use crate::cluster::{Cluster, workload};
 
@@ -163,6 +164,92 @@ fn abort_during_a_promotion_restores_the_copy() {
     assert_eq!(cluster.shares.last(), Some(&0));
 }
 
+fn aborted(cluster: &mut Cluster) {
+    let command = json!({"verb": "abort", "id": "1", "by": "ann", "reason": "no"}).to_string();
+    let annotations = cluster.canary.metadata.annotations.get_or_insert_default();
+    annotations.insert("slipway.dev/canary-command".to_owned(), command);
+    cluster.settle();
+    assert_eq!(cluster.phase(), Phase::Failed);
+}
+
+fn checksum(cluster: &Cluster, name: &str) -> String {
+    let mut all = cluster.configs.iter();
+    let found = all.find(|(config, _)| config.name == name).unwrap();
+    found.1.checksum.clone()
+}
+
+/// A run of a changed config whose promotion has begun.
+fn reconfigured() -> (Cluster, String) {
+    let mut cluster = started(&gateway());
+    let before = checksum(&cluster, "conf-primary");
+    cluster.config("conf", "2");
+    cluster.settle();
+    for _ in 0..2 {
+        cluster.now = cluster.settle().unwrap();
+    }
+    while cluster.phase() != Phase::Promoting {
+        cluster.pass();
+    }
+    (cluster, before)
+}
+
+#[test]
+fn abort_during_a_promotion_restores_what_the_copy_is_configured_with() {
+    let (mut cluster, before) = reconfigured();
+    cluster.heals = false;
+    cluster.settle();
+    let promoted = checksum(&cluster, "conf");
+    assert_eq!(checksum(&cluster, "conf-primary"), promoted);
+    aborted(&mut cluster);
+    assert_eq!(checksum(&cluster, "conf-primary"), before);
+    let stamp = &cluster.get("Deployment", "web-primary")["metadata"]["annotations"];
+    assert!(
+        stamp["slipway.dev/canary-revision"]
+            .as_str()
+            .unwrap()
+            .contains(&before)
+    );
+}
+
+#[test]
+fn abort_between_a_config_and_the_template_restores_the_config() {
+    let (mut cluster, before) = reconfigured();
+    while checksum(&cluster, "conf-primary") == before {
+        cluster.pass();
+    }
+    aborted(&mut cluster);
+    assert_eq!(checksum(&cluster, "conf-primary"), before);
+    // And it can be tried again.
+    let command = json!({"verb": "retry", "id": "2", "by": "ann", "reason": "yes"}).to_string();
+    let annotations = cluster.canary.metadata.annotations.get_or_insert_default();
+    annotations.insert("slipway.dev/canary-command".to_owned(), command);
+    assert_eq!(cluster.finish(), Phase::Succeeded, "{:?}", cluster.holds);
+    assert_eq!(
+        checksum(&cluster, "conf-primary"),
+        checksum(&cluster, "conf")
+    );
+}
+
+#[test]
+fn after_a_promotion_that_failed_nobody_is_led_by_a_match_any_more() {
+    let mut spec = gateway();
+    spec["analysis"] = json!({"stepWeight": null, "iterations": 1,
+        "match": [{"headers": {"x": {"exact": "y"}}}]});
+    let mut cluster = started(&spec);
+    cluster.push("web:2");
+    cluster.now = cluster.settle().unwrap();
+    let rules = |cluster: &Cluster| cluster.get("HTTPRoute", "web")["spec"]["rules"].clone();
+    assert_eq!(rules(&cluster).as_array().unwrap().len(), 2);
+    while cluster.phase() != Phase::Promoting {
+        cluster.pass();
+    }
+    cluster.heals = false;
+    assert_eq!(cluster.finish(), Phase::Failed, "{:?}", cluster.holds);
+    let all = rules(&cluster);
+    assert_eq!(all.as_array().unwrap().len(), 1, "{all}");
+    assert_eq!(all[0]["backendRefs"][1]["weight"], 100, "{all}");
+}
+
 fn scaled() -> Cluster {
     let mut spec = gateway();
     spec["autoscalerRef"] =
@@ -270,15 +357,14 @@ fn a_copy_that_is_somebody_elses_is_not_touched() {
 #[test]
 fn the_apex_leads_back_to_the_workload_when_it_is_given_back() {
     let mut cluster = started(&gateway());
-    let stand = cluster.stand().unwrap();
-    let writes = cluster.with_seen(|seen| give_back(seen, &stand));
+    let writes = cluster.with_seen(|seen| give_back(seen, &leave(seen).unwrap()));
     assert_eq!(writes.len(), 1);
     cluster.change(
         "Service",
         "web",
         &json!({"spec": {"selector": {"app": "web"}}}),
     );
-    let again = cluster.with_seen(|seen| give_back(seen, &stand));
+    let again = cluster.with_seen(|seen| give_back(seen, &leave(seen).unwrap()));
     assert!(again.is_empty());
 }
 
@@ -330,4 +416,34 @@ fn what_flagger_left_in_the_middle_is_carried_to_its_end() {
         assert_eq!(cluster.image("web-primary"), image, "{phase} {weight}");
         assert_eq!(cluster.replicas("web"), 0, "{phase} {weight}");
     }
+}
+
+#[test]
+fn a_client_that_saw_the_new_version_stays_there_and_forgets_it_at_the_end() {
+    let mut spec = gateway();
+    spec["analysis"] = json!({"sessionAffinity": {"cookieName": "seen", "maxAge": 60}});
+    let mut cluster = started(&spec);
+    cluster.push("web:2");
+    cluster.settle();
+    let status = cluster.canary.status.clone().unwrap();
+    let cookie = status.session_affinity_cookie.unwrap();
+    assert!(cookie.starts_with("seen="));
+    let rules = |cluster: &Cluster| cluster.get("HTTPRoute", "web")["spec"]["rules"].clone();
+    let value = &rules(&cluster)[0]["matches"][0]["headers"][0]["value"];
+    assert_eq!(*value, format!(".*{cookie}.*"));
+    assert_eq!(cluster.finish(), Phase::Succeeded);
+    let status = cluster.canary.status.clone().unwrap();
+    assert_eq!(status.session_affinity_cookie, None);
+    assert_eq!(
+        status.previous_session_affinity_cookie,
+        Some(cookie.clone())
+    );
+    let first = &rules(&cluster)[0]["backendRefs"][0];
+    let told = &first["filters"][0]["responseHeaderModifier"]["add"][0]["value"];
+    assert_eq!(*told, format!("{cookie}; Max-Age=-1"));
+    // Another version is another cookie.
+    cluster.push("web:3");
+    cluster.settle();
+    let status = cluster.canary.status.clone().unwrap();
+    assert_ne!(status.session_affinity_cookie.unwrap(), cookie);
 }

@@ -136,7 +136,7 @@ fn r15_where_replicas_are_the_weights_the_source_shrinks_after_the_target_grew()
     play.run.phase = Phase::Progressing;
     play.run.target = Some(version("v2"));
     play.sight.target.readiness = Readiness::Down("starting".to_owned());
-    let planned = |play: &Play| deeds(&play.rules, &play.run, &play.sight).list;
+    let planned = |play: &Play| deeds(&play.rules, &play.run, &play.sight, play.now).list;
     assert_eq!(planned(&play), [Deed::SizeTarget(3)]);
     play.sight.target.size = 3;
     assert_eq!(planned(&play), []);

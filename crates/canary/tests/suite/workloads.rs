@@ -119,6 +119,7 @@ impl Kit {
             owner: &self.owner,
             copies: &self.copies,
             revision: &self.revision,
+            serving: None,
             attempt: 0,
             is_scaled: self.is_scaled,
             prefixes: &self.prefixes,

@@ -86,7 +86,9 @@ impl Request {
             .into(),
             Self::Outside(call) => match &call.target {
                 Target::Url(url) => url.to_string().into(),
-                Target::Secret(reference) => reference.to_string().into(),
+                Target::Secret(reference) | Target::SecretWith(reference, _) => {
+                    reference.to_string().into()
+                }
             },
         }
     }

@@ -36,6 +36,18 @@ pub enum Target {
     Url(Url),
     /// At the address in a Secret: those of chat services are secret.
     Secret(SecretRef),
+    /// The same, where the path ends so: what is not there is added.
+    SecretWith(SecretRef, &'static str),
+}
+
+impl Target {
+    /// Where its address is, if that is secret.
+    pub fn secret(&self) -> Option<&SecretRef> {
+        match self {
+            Self::Url(_) => None,
+            Self::Secret(reference) | Self::SecretWith(reference, _) => Some(reference),
+        }
+    }
 }
 
 /// Whose word is taken for who the other side is.
@@ -150,9 +162,7 @@ impl Call {
     /// All Secrets that are needed to make it.
     pub fn references(&self) -> Vec<&SecretRef> {
         let mut all: Vec<&SecretRef> = Vec::new();
-        if let Target::Secret(reference) = &self.target {
-            all.push(reference);
-        }
+        all.extend(self.target.secret());
         if let Trust::Secret(reference) = &self.trust {
             all.push(reference);
         }

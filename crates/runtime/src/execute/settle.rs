@@ -62,6 +62,8 @@ impl UnconfirmedWrite {
             Action::Patch { target, body, .. } => (Some(target), Aim::Has(body.clone())),
             Action::Delete { target, .. } => (Some(target), Aim::Gone),
             Action::Apply { body, .. } => (None, Aim::Has(body.clone())),
+            // What was copied is not known here.
+            Action::Copy(copy) => (copy.over.as_ref(), Aim::Unknown),
             Action::Ask(_) => (None, Aim::Unknown),
         };
         Self {

@@ -3,6 +3,8 @@
 //! By patch; where a role grants only `update`, by reading the object and replacing its status at the version that the
 //! plan was made for. That is remembered for the kind until the next heartbeat.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use slipway_api::purpose::runtime as purpose;
 use slipway_kernel::fact::{Missing, Right};
@@ -26,9 +28,14 @@ fn is_forbidden(outcome: &Outcome) -> bool {
 }
 
 impl Execution {
-    pub(super) async fn statuses(&self, report: &mut Report) {
+    pub(super) async fn statuses(&self, is_intent: bool, report: &mut Report) {
+        let every = if is_intent {
+            Duration::ZERO
+        } else {
+            self.shared.settings.status_every
+        };
         for status in &self.plan.statuses {
-            let ended = self.status(status).await;
+            let ended = self.status(status, every).await;
             if !report.add(ended) {
                 self.stopped
                     .store(true, std::sync::atomic::Ordering::Release);
@@ -37,9 +44,8 @@ impl Execution {
         }
     }
 
-    async fn status(&self, status: &Status) -> StepResult {
+    async fn status(&self, status: &Status, every: Duration) -> StepResult {
         let object = status.target.object();
-        let every = self.shared.settings.status_every;
         let gate = {
             let state = self.shared.lock();
             let known = state.of(&object.cluster);

@@ -40,7 +40,9 @@ impl Lines {
                 let at = host_of(&url.host.bare(), url.port);
                 (at.clone(), Some(at), url.scheme.as_str())
             }
-            Target::Secret(reference) => (reference.to_string(), None, "secret"),
+            Target::Secret(reference) | Target::SecretWith(reference, _) => {
+                (reference.to_string(), None, "secret")
+            }
         };
         let share = format!("{namespace} {target}");
         let wait = format!("{namespace} {scheme} {target} {}", trusted(&call.trust));

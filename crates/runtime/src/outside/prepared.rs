@@ -38,7 +38,7 @@ pub(super) struct Prepared {
 pub(super) fn label(call: &Call) -> String {
     match &call.target {
         Target::Url(url) => url.host.bare(),
-        Target::Secret(_) => SECRET_HOST.to_owned(),
+        Target::Secret(_) | Target::SecretWith(..) => SECRET_HOST.to_owned(),
     }
 }
 
@@ -57,7 +57,7 @@ pub(super) fn check(asked: &Asked, terms: &Terms, rules: &Rules) -> Result<(), F
 
 /// Whether an address may be called, and with what the call has.
 fn check_url(url: &Url, call: &Call, terms: &Terms, rules: &Rules) -> Result<(), String> {
-    let is_secret = !call.credentials.is_empty() || matches!(call.target, Target::Secret(_));
+    let is_secret = !call.credentials.is_empty() || call.target.secret().is_some();
     if is_secret && url.scheme == Scheme::Http && !terms.credentials_over_http {
         let why = "credentials are not sent over http://, where anybody on the way can read them, unless the administrator \
                    allows it";
@@ -106,19 +106,30 @@ async fn address(
     secrets: &dyn Secrets,
     redaction: &mut Redaction,
 ) -> Result<Url, Failure> {
-    let reference = match &call.target {
+    let (reference, end) = match &call.target {
         Target::Url(url) => return Ok(url.clone()),
-        Target::Secret(reference) => reference,
+        Target::Secret(reference) => (reference, ""),
+        Target::SecretWith(reference, end) => (reference, *end),
     };
     let text = read(reference, secrets, Use::Address).await?;
     let text = text.expose().trim();
-    let url = Url::parse(text).map_err(|why| {
+    let url = Url::parse(&ending(text, end)).map_err(|why| {
         Failure::NotAllowed(format!("the address in {reference} cannot be used: {why}"))
     })?;
     for part in [text, &url.to_string(), &url.target(), &url.host.bare()] {
         redaction.add(part);
     }
     Ok(url)
+}
+
+/// An address whose path ends so.
+fn ending(text: &str, end: &str) -> String {
+    let stem = text.trim_end_matches('/');
+    if end.is_empty() || stem.ends_with(end) {
+        text.to_owned()
+    } else {
+        format!("{stem}{end}")
+    }
 }
 
 fn common(call: &Call, id: &str, agent: &'static str, to: &mut Prepared) -> Result<(), Failure> {

@@ -83,6 +83,8 @@ impl Carrier {
             Action::Apply {
                 object, body, by, ..
             } => ApiRequest::apply(&object, body, &by),
+            // Webhooks decide and record; they copy nothing.
+            Action::Copy(_) => return Ended::Done,
         };
         let replica = &self.shared.settings.replica;
         let wanted = wanted.traced(format!("replica={replica};purpose={purpose}"));

@@ -2,6 +2,7 @@
 //! Each oracle objects to a history that was made up to be bad, and to no good one.
 
 mod abroad;
+mod divided;
 mod fleets;
 mod made;
 mod outside;
@@ -44,6 +45,12 @@ fn nobody_objects_to_a_good_history() {
 #[test]
 fn nobody_objects_to_a_good_rollout() {
     let objections = zoned::good_rollout().objections();
+    assert!(objections.is_empty(), "{objections:?}");
+}
+
+#[test]
+fn nobody_objects_to_a_good_promotion() {
+    let objections = divided::good().objections();
     assert!(objections.is_empty(), "{objections:?}");
 }
 
@@ -200,6 +207,7 @@ fn bad_in_time(id: &str) -> Made {
         }
         other => {
             let made = abroad::bad(other).or_else(|| zoned::bad(other));
+            let made = made.or_else(|| divided::bad(other));
             let made = made.or_else(|| fleets::bad(other));
             let made = made.or_else(|| outside::bad(other));
             return made.unwrap_or_else(|| panic!("no bad history for {other}"));

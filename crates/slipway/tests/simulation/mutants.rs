@@ -17,6 +17,8 @@ macro_rules! sees {
 }
 
 mod bent;
+#[path = "canary.rs"]
+mod canary;
 #[path = "fleet.rs"]
 mod fleet;
 #[path = "killers.rs"]
@@ -91,7 +93,8 @@ pub(crate) struct Mutant {
 pub(crate) fn all() -> impl Iterator<Item = &'static Mutant> {
     let convoy = crate::convoy::mutants::ALL;
     let lookout = crate::lookout::mutants::ALL;
-    let ours = ALL.iter().chain(zones::ALL).chain(fleet::ALL);
+    let ours = ALL.iter().chain(zones::ALL);
+    let ours = ours.chain(canary::ALL).chain(fleet::ALL);
     ours.chain(convoy).chain(lookout)
 }
 

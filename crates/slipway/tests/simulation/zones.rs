@@ -157,6 +157,7 @@ fn leave_out(plan: &mut Plan, left_out: Purpose) {
         Action::Patch { purpose, .. }
         | Action::Apply { purpose, .. }
         | Action::Delete { purpose, .. } => *purpose != left_out,
+        Action::Copy(copy) => copy.purpose != left_out,
         Action::Ask(_) => true,
     });
 }

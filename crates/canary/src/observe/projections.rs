@@ -1,0 +1,241 @@
+//! What is kept of each object. No projection fails: what is wrong with an object is kept beside the rest of it, so that it is
+//! reported on that object and stops no other.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use slipway_api::alert_provider::AlertProvider;
+use slipway_api::canary::Canary;
+use slipway_api::flagger::FORMER;
+use slipway_api::metric_template::MetricTemplate;
+use slipway_kernel::fields::list;
+use slipway_kernel::finalizer::Finalizers;
+use slipway_kernel::parts::{Part, Parts};
+use slipway_kernel::store::{Projection, Seen, Undecodable};
+
+use super::original;
+use crate::router;
+use crate::standalone::configs::{ConfigKind, Known, known, references};
+use crate::standalone::{Names, scaler};
+
+/// All of an object but who wrote it.
+const WHOLE: Parts = Parts::ALL.without(Part::ManagedFields);
+
+/// A Canary.
+#[derive(Debug, Clone)]
+pub struct CanarySeen {
+    /// As it is meant, or why it cannot be read.
+    pub read: Result<Canary, String>,
+    /// Its status, as it is written.
+    pub status: Value,
+    /// By which it is kept.
+    pub finalizers: Finalizers,
+    /// When it was made.
+    pub created: String,
+    /// When Flagger wrote it last.
+    pub written_by_original: Option<Timestamp>,
+}
+
+impl Projection for CanarySeen {
+    const READS: Parts = Parts::NONE.and(Part::Status).and(Part::ManagedFields);
+
+    fn project(object: &Value) -> Result<Self, Undecodable> {
+        let created = object.pointer("/metadata/creationTimestamp");
+        Ok(Self {
+            read: serde_json::from_value(object.clone()).map_err(|error| error.to_string()),
+            status: object.get("status").cloned().unwrap_or_default(),
+            finalizers: Finalizers::of(object),
+            created: created
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned(),
+            written_by_original: original::written(object),
+        })
+    }
+}
+
+/// The index of Canaries by the names of all objects that they may be about.
+pub(super) const ABOUT: &str = "about";
+/// The index of Canaries by the templates and alert providers that they name.
+pub(super) const ASKS: &str = "asks";
+/// The index of workloads by what they are configured with.
+pub(super) const CONFIGS: &str = "configs";
+
+/// Namespace and name, as indexes have it.
+pub(super) fn place(namespace: &str, name: &str) -> String {
+    format!("{namespace}/{name}")
+}
+
+/// The names of all objects that a Canary may be about.
+pub fn about(canary: &Canary) -> BTreeSet<String> {
+    let spec = &canary.spec;
+    let names = Names::of(&spec.target_ref.name, spec.apex());
+    let mut all = BTreeSet::from([
+        names.target,
+        names.primary,
+        names.apex,
+        names.apex_primary,
+        names.apex_canary,
+    ]);
+    if let Some(asked) = &spec.autoscaler_ref {
+        all.extend([asked.name.clone(), scaler::name(asked)]);
+    }
+    if let Some(ingress) = &spec.ingress_ref {
+        all.extend([ingress.name.clone(), router::nginx::name(&ingress.name)]);
+    }
+    all.extend(spec.route_ref.iter().map(|route| route.name.clone()));
+    all
+}
+
+fn read(seen: &Seen) -> Option<&Canary> {
+    let canary = seen.body.as_ref().ok()?.downcast_ref::<CanarySeen>()?;
+    canary.read.as_ref().ok()
+}
+
+/// What [`ABOUT`] finds a Canary by.
+pub(super) fn index_about(seen: &Seen) -> Vec<String> {
+    let names = read(seen).map(about).unwrap_or_default().into_iter();
+    names
+        .map(|name| place(&seen.meta.namespace, &name))
+        .collect()
+}
+
+/// What [`ASKS`] finds a Canary by.
+pub(super) fn index_asks(seen: &Seen) -> Vec<String> {
+    let analysis = read(seen).and_then(|canary| canary.spec.analysis());
+    let analysis = analysis.unwrap_or_default();
+    let templates = analysis
+        .metrics
+        .iter()
+        .filter_map(|one| one.template_ref.as_ref());
+    let providers = analysis.alerts.iter().map(|one| &one.provider_ref);
+    let all = templates.chain(providers);
+    all.map(|one| {
+        let namespace = one.namespace.as_deref().unwrap_or(&seen.meta.namespace);
+        place(namespace, &one.name)
+    })
+    .collect()
+}
+
+/// An object of which anything may be needed: a workload, a Service, an autoscaler, an object of a router. It is kept as text,
+/// which takes a fraction of the room; there are many, and few of them are any Canary's.
+#[derive(Debug, Clone)]
+pub struct Whole {
+    text: Box<str>,
+    /// What a workload is configured with, by name.
+    configs: Vec<String>,
+    is_original: bool,
+}
+
+impl Whole {
+    /// The object.
+    pub fn value(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_default()
+    }
+
+    /// Whether it is a Deployment of Flagger.
+    pub(super) fn is_original(&self) -> bool {
+        self.is_original
+    }
+}
+
+impl Projection for Whole {
+    const READS: Parts = WHOLE;
+
+    fn project(object: &Value) -> Result<Self, Undecodable> {
+        let template = object.pointer("/spec/template");
+        let configs = template.map(references).unwrap_or_default();
+        Ok(Self {
+            text: object.to_string().into_boxed_str(),
+            configs: configs.into_keys().map(|config| config.name).collect(),
+            is_original: original::is_it(object),
+        })
+    }
+}
+
+/// A workload as an index is given it.
+pub(super) fn whole(seen: &Seen) -> Option<&Whole> {
+    seen.body.as_ref().ok()?.downcast_ref::<Whole>()
+}
+
+/// What [`CONFIGS`] finds a workload by.
+pub(super) fn index_configs(seen: &Seen) -> Vec<String> {
+    let configs = whole(seen).map_or(&[][..], |one| one.configs.as_slice());
+    // What a config of the copy was before is nobody's that a template names.
+    let each = configs
+        .iter()
+        .flat_map(|name| [name.clone(), format!("{name}{FORMER}")]);
+    each.map(|name| place(&seen.meta.namespace, &name))
+        .collect()
+}
+
+/// What is kept of a `ConfigMap` or Secret: nothing of its values.
+#[derive(Debug, Clone)]
+pub struct ConfigSeen {
+    /// What is known of it.
+    pub known: Known,
+    /// What its values are called.
+    pub keys: BTreeSet<String>,
+    /// Whose it is.
+    pub owners: Vec<Value>,
+}
+
+impl ConfigSeen {
+    fn of(kind: ConfigKind, object: &Value) -> Self {
+        let data = object.get("data").and_then(Value::as_object);
+        let keys = data.into_iter().flat_map(|data| data.keys().cloned());
+        Self {
+            known: known(kind, object),
+            keys: keys.collect(),
+            owners: list(object, "/metadata/ownerReferences").cloned().collect(),
+        }
+    }
+}
+
+/// A `ConfigMap`.
+#[derive(Debug, Clone)]
+pub struct MapSeen(pub ConfigSeen);
+
+impl Projection for MapSeen {
+    const READS: Parts = Parts::NONE;
+
+    fn project(object: &Value) -> Result<Self, Undecodable> {
+        Ok(Self(ConfigSeen::of(ConfigKind::ConfigMap, object)))
+    }
+}
+
+/// A Secret.
+#[derive(Debug, Clone)]
+pub struct SecretSeen(pub ConfigSeen);
+
+impl Projection for SecretSeen {
+    const READS: Parts = Parts::NONE;
+
+    fn project(object: &Value) -> Result<Self, Undecodable> {
+        Ok(Self(ConfigSeen::of(ConfigKind::Secret, object)))
+    }
+}
+
+/// An object that is kept as it is meant, or why it cannot be read.
+#[derive(Debug, Clone)]
+pub struct Meant<T>(pub Result<T, String>);
+
+impl<T> Projection for Meant<T>
+where
+    T: DeserializeOwned + Debug + Send + Sync + 'static,
+{
+    const READS: Parts = Parts::NONE;
+
+    fn project(object: &Value) -> Result<Self, Undecodable> {
+        let read = serde_json::from_value(object.clone());
+        Ok(Self(read.map_err(|error| error.to_string())))
+    }
+}
+
+/// A `MetricTemplate`.
+pub type TemplateSeen = Meant<MetricTemplate>;
+/// An `AlertProvider`.
+pub type ProviderSeen = Meant<AlertProvider>;

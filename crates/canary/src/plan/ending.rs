@@ -1,0 +1,167 @@
+//! A Canary that has to give the workload back is kept until it has; see [`revert`]. One that changes a person's own route is
+//! kept until that is what it was.
+
+use slipway_api::canary::Phase;
+use slipway_api::flagger::FINALIZER;
+use slipway_api::purpose::canary as purpose;
+use slipway_kernel::event::EventType;
+use slipway_kernel::finalizer::{self, Phase as Guard};
+use slipway_kernel::{Plan, Target};
+
+use super::Look;
+use super::report::Report;
+use crate::reasons::Reason;
+use crate::render;
+use crate::router::Write;
+use crate::standalone::acts::{give_back, restore, workload};
+use crate::standalone::adopt;
+use crate::standalone::leave::{Leave, leave};
+use crate::standalone::primary;
+use crate::standalone::revert::{self, Step};
+use crate::standalone::scene::{Obstacle, Stand};
+
+/// Plans the end of a Canary; gives whether nothing else is to be planned.
+pub(super) fn end(
+    look: &Look<'_>,
+    guard: Guard,
+    stood: Result<&Stand, &Obstacle>,
+    plan: &mut Plan,
+) -> bool {
+    match (guard, stood) {
+        // The finalizer is that program's as well: it gives back what is to be.
+        (Guard::Ending, Err(obstacle)) if obstacle.reason == Reason::FlaggerRuns => false,
+        // Whoever came second has taken nothing.
+        (Guard::Ending, Err(obstacle)) if obstacle.reason == Reason::TargetBusy => {
+            release(look, plan);
+            true
+        }
+        (Guard::Ending, _) => {
+            give_all_back(look, plan);
+            true
+        }
+        (Guard::Guarded, Ok(_)) if !is_asked(look) => {
+            release(look, plan);
+            true
+        }
+        (Guard::Unguarded, Ok(_)) if is_asked(look) => {
+            let body = &look.world.canary.body().finalizers;
+            let action = finalizer::add(canary(look), body, FINALIZER, purpose::GUARD);
+            if let Some(action) = action {
+                plan.prepare(action);
+            }
+            true
+        }
+        (Guard::Released, _) => true,
+        _ => false,
+    }
+}
+
+/// Whether something is to be given back.
+fn is_asked(look: &Look<'_>) -> bool {
+    is_reverted(look) || is_borrowing(look)
+}
+
+/// Whether the workload is to be given back.
+fn is_reverted(look: &Look<'_>) -> bool {
+    look.canary.spec.revert_on_deletion == Some(true)
+}
+
+/// Whether a person's own route is changed.
+fn is_borrowing(look: &Look<'_>) -> bool {
+    let seen = look.seen();
+    leave(&seen).is_some_and(|leave| leave.borrows(&seen))
+}
+
+/// Gives the workload back, whatever else is in the way; where that is not asked for, a person's own route.
+fn give_all_back(look: &Look<'_>, plan: &mut Plan) {
+    let seen = look.seen();
+    let Some(leave) = leave(&seen) else {
+        release(look, plan);
+        return;
+    };
+    if leave.run.phase != Phase::Terminating {
+        terminate(look, &leave, plan);
+        return;
+    }
+    if let Some(abort) = &leave.abort {
+        let report = Report::new(look.world, look.now);
+        let text = format!("Let go of as it is, {}", abort.because);
+        plan.events.push(report.event(EventType::Warning, &text));
+        release(look, plan);
+        return;
+    }
+    if !is_reverted(look) {
+        let writes = restore(&seen, &leave);
+        if writes.is_empty() {
+            release(look, plan);
+        }
+        for write in writes {
+            undo(look, write, plan);
+        }
+        return;
+    }
+    let writes = give_back(&seen, &leave);
+    let (source, target) = (&leave.source, &leave.target);
+    let step = revert::next(true, Guard::Ending, source, target, writes.is_empty());
+    match step {
+        Step::Size(size) => {
+            let write = Write::Patch {
+                kind: workload(leave.kind),
+                name: leave.names.target.clone(),
+                body: primary::sized(leave.kind, size),
+            };
+            undo(look, write, plan);
+        }
+        Step::Route => {
+            for write in writes {
+                undo(look, write, plan);
+            }
+        }
+        Step::Release => release(look, plan),
+        _ => {
+            let why = target.state();
+            let message = format!(
+                "the workload is given back when it is ready: {}; abort lets go of it as it is",
+                why.why()
+            );
+            let report = Report::new(look.world, look.now);
+            report.ending(look.canary, Reason::TargetNotReady, &message, plan);
+        }
+    }
+}
+
+fn canary(look: &Look<'_>) -> Target {
+    Target::seen(render::canary(look.world), look.world.canary.meta())
+}
+
+/// Remembers that it ends, before anything is undone.
+fn terminate(look: &Look<'_>, leave: &Leave, plan: &mut Plan) {
+    let before = look.canary.status.clone().unwrap_or_default();
+    let mut run = leave.run.clone();
+    run.phase = Phase::Terminating;
+    let generation = look.canary.metadata.generation.unwrap_or_default();
+    let after = adopt::status(&run, &before, generation, look.now);
+    let report = Report::new(look.world, look.now);
+    plan.prepares = true;
+    plan.statuses.extend(report.status(&before, &after));
+    let text = if is_reverted(look) {
+        "Terminating: the workload is given back"
+    } else {
+        "Terminating: the route becomes what it was"
+    };
+    plan.events.push(report.event(EventType::Normal, text));
+}
+
+fn undo(look: &Look<'_>, write: Write, plan: &mut Plan) {
+    if let Some(action) = render::write(look.world, write, purpose::GIVE_BACK) {
+        plan.act(action);
+    }
+}
+
+fn release(look: &Look<'_>, plan: &mut Plan) {
+    let seen = &look.world.canary.body().finalizers;
+    let action = finalizer::remove(canary(look), seen, FINALIZER, purpose::LET_GO);
+    if let Some(action) = action {
+        plan.prepare(action);
+    }
+}

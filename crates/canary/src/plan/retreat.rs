@@ -1,0 +1,89 @@
+//! What is done about a run whose Canary cannot be followed any more: its version loses its traffic where a person asks for
+//! that, or where nobody would answer it.
+
+use slipway_api::canary::Phase;
+use slipway_api::purpose::canary as purpose;
+use slipway_kernel::Plan;
+
+use super::report::Report;
+use super::{Look, telling};
+use crate::engine::{Level, News, Run, withdrawn};
+use crate::reasons::Reason;
+use crate::render;
+use crate::router;
+use crate::standalone::adopt;
+use crate::standalone::leave::{Leave, leave};
+use crate::standalone::scene::Obstacle;
+
+/// Takes traffic back, where it has to be; gives whether something was remembered, which comes alone.
+pub(super) fn retreat(look: &Look<'_>, obstacle: &Obstacle, plan: &mut Plan) -> bool {
+    if obstacle.reason == Reason::FlaggerRuns {
+        // It is that program's to do.
+        return false;
+    }
+    let seen = look.seen();
+    let Some(leave) = leave(&seen) else {
+        return false;
+    };
+    if leave.run.phase == Phase::Failed && !has_traffic(&leave.run) {
+        draw_back(look, &leave, plan);
+        return false;
+    }
+    if !leave.run.phase.is_running() && !has_traffic(&leave.run) {
+        return false;
+    }
+    let Some(why) = why(&leave) else {
+        return false;
+    };
+    let mut run = withdrawn(&leave.run);
+    if let Some(abort) = &leave.abort {
+        run.command = Some(abort.id.clone());
+    }
+    remember(look, &run, &why, plan);
+    true
+}
+
+fn has_traffic(run: &Run) -> bool {
+    run.weight > 0 || run.mirrored
+}
+
+/// Why the version is to have nothing.
+fn why(leave: &Leave) -> Option<String> {
+    if let Some(abort) = &leave.abort {
+        return Some(format!("aborted {}", abort.because));
+    }
+    let target = leave.target.state();
+    let is_deserted = target.is_down() && !leave.source.state().is_down();
+    let is_lost = is_deserted && has_traffic(&leave.run);
+    is_lost.then(|| format!("the new version went down: {}", target.why()))
+}
+
+/// Remembers that the version failed, before anything is done about it.
+fn remember(look: &Look<'_>, run: &Run, why: &str, plan: &mut Plan) {
+    let before = look.canary.status.clone().unwrap_or_default();
+    let generation = look.canary.metadata.generation.unwrap_or_default();
+    let mut after = adopt::status(run, &before, generation, look.now);
+    let news = [News {
+        text: format!("Rolling back: {why}; all traffic goes to the serving version"),
+        is_warning: true,
+        alert: Some(Level::Error),
+    }];
+    telling::keep(look, run, &news, &mut after);
+    let report = Report::new(look.world, look.now);
+    plan.prepares = true;
+    plan.statuses.extend(report.status(&before, &after));
+    report.news(&news, plan);
+}
+
+/// What has nothing any more gets nothing, in the route that is there. Its pods stay until the Canary can be followed.
+fn draw_back(look: &Look<'_>, leave: &Leave, plan: &mut Plan) {
+    let Some(provider) = leave.provider else {
+        return;
+    };
+    let writes = router::retreat(provider, &leave.route, &look.world.objects);
+    for write in writes {
+        if let Some(action) = render::write(look.world, write, purpose::ROUTE) {
+            plan.act(action);
+        }
+    }
+}

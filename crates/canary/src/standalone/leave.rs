@@ -1,0 +1,96 @@
+//! What is to be known to give a workload back, whatever else is wrong with its Canary.
+
+use serde_json::Value;
+
+use super::about::{command, label, route, thresholds};
+use super::adopt::{self, Scene};
+use super::readiness::{Demand, Workload, readiness};
+use super::scene::Seen;
+use super::{Names, PodLabel, scaler};
+use crate::engine::{Command, Run, Side, Verb};
+use crate::provider::Provider;
+use crate::router::{self, Route, is_ours};
+use crate::spec::deadline;
+
+/// A Canary that is to give its workload back.
+#[derive(Debug, Clone)]
+pub struct Leave {
+    /// The kind of its workload.
+    pub kind: Workload,
+    /// What things are called.
+    pub names: Names,
+    /// The label by which pods are known; none if nobody knows it any more.
+    pub label: Option<PodLabel>,
+    /// How traffic comes to its Services.
+    pub route: Route,
+    /// What shifts the traffic; none if that cannot be read.
+    pub provider: Option<Provider>,
+    /// What is remembered.
+    pub run: Run,
+    /// The copy that serves.
+    pub source: Side,
+    /// The workload.
+    pub target: Side,
+    /// Who asks that it is ended as it is, if somebody does and was not heard yet.
+    pub abort: Option<Command>,
+}
+
+impl Leave {
+    /// Whether an object that is changed is a person's own, and would stay as it is.
+    pub fn borrows(&self, seen: &Seen<'_>) -> bool {
+        let provider = self.provider;
+        provider.is_some_and(|provider| router::borrows(provider, &self.route, seen.objects))
+    }
+}
+
+/// Looks at a Canary that is being deleted, or cannot be followed; none if it can have taken nothing.
+pub fn leave(seen: &Seen<'_>) -> Option<Leave> {
+    let spec = &seen.canary.spec;
+    let kind = Workload::of(&spec.target_ref.kind)?;
+    let names = Names::of(&spec.target_ref.name, spec.apex());
+    let object = |name: &str| seen.objects.get(&spec.target_ref.kind, name);
+    let route = route(seen, &names);
+    let target = object(&names.target);
+    let primary = object(&names.primary).filter(|primary| is_ours(&route, primary));
+    let provider = Provider::of_canary(seen.canary, seen.settings.provider);
+    let status = seen.canary.status.clone().unwrap_or_default();
+    let run = adopt::run(&status, &Scene::default());
+    let demand = |percent| Demand {
+        percent,
+        deadline: deadline(spec.progress_deadline_seconds),
+    };
+    let asked = spec.autoscaler_ref.as_ref();
+    let theirs = asked.and_then(|asked| {
+        let kind = "HorizontalPodAutoscaler";
+        seen.objects.get(kind, &asked.name)
+    });
+    let side = |object: &Value, percent| Side {
+        size: kind.size(object),
+        full: kind.size(object),
+        readiness: readiness(kind, object, demand(percent), seen.now),
+        ..Side::default()
+    };
+    let (of_copy, of_workload) = thresholds(seen);
+    let mut given = target.map(|one| side(one, of_workload)).unwrap_or_default();
+    if let Some(target) = target {
+        given.most = theirs.and_then(scaler::most);
+        // What was never taken is not given back.
+        if run.serving.is_some() {
+            given.full = scaler::from_zero(kind, target, primary, theirs);
+        }
+    }
+    Some(Leave {
+        kind,
+        label: label(seen, target, primary).ok(),
+        route,
+        provider: provider.ok(),
+        source: primary.map(|one| side(one, of_copy)).unwrap_or_default(),
+        target: given,
+        abort: command(seen.canary).filter(|one| {
+            let is_new = run.command.as_deref() != Some(one.id.as_str());
+            one.verb == Some(Verb::Abort) && is_new
+        }),
+        names,
+        run,
+    })
+}

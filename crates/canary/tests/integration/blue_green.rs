@@ -1,0 +1,170 @@
+//! Plain Services: a version proves itself beside the traffic, then the copy that serves becomes of it.
+
+use serde_json::json;
+
+use crate::stage::{SERVICES, Stage, play, secs};
+
+async fn set_up(stage: &Stage) {
+    stage.workload("web:1").await;
+    stage.canary(&json!({"analysis": {"iterations": 3}})).await;
+}
+
+/// The smallest story: a copy is made, the workload rests; a new image is checked three times, and serves.
+#[test]
+fn a_new_image_takes_over_after_its_iterations() {
+    play(|stage| async move {
+        set_up(&stage).await;
+        let _operator = stage.operate();
+        stage.until("Initialized", 60).await;
+        assert_eq!(stage.replicas("web").await, 0);
+        assert_eq!(stage.replicas("web-primary").await, 3);
+        for (name, app) in [
+            ("web", "web-primary"),
+            ("web-primary", "web-primary"),
+            ("web-canary", "web"),
+        ] {
+            let service = stage.get(&format!("{SERVICES}/{name}")).await;
+            assert_eq!(service["spec"]["selector"], json!({"app": app}), "{name}");
+        }
+        stage.push("web:2").await;
+        stage.until("Progressing", 5).await;
+        assert_eq!(stage.image("web-primary").await, "web:1");
+        let took = stage.until("Succeeded", 90).await;
+        assert!(
+            (30..=60).contains(&took),
+            "three iterations of ten seconds took {took} s"
+        );
+        assert_eq!(stage.image("web-primary").await, "web:2");
+        assert_eq!(stage.replicas("web").await, 0);
+        assert_eq!(stage.replicas("web-primary").await, 3);
+        let status = stage.status().await;
+        assert_eq!(status["conditions"][0]["type"], "Promoted");
+        assert_eq!(status["conditions"][0]["status"], "True");
+        assert_eq!(status["lastAppliedSpec"], status["lastPromotedSpec"]);
+        let told = stage.events().await;
+        for text in [
+            "Initialization done",
+            "New revision detected!",
+            "Advance: iteration 3/3",
+            "Promotion completed!",
+        ] {
+            assert!(
+                told.iter().any(|one| one.contains(text)),
+                "{text}: {told:#?}"
+            );
+        }
+    });
+}
+
+/// Scenario 82: a version whose pods crash goes back, and what serves is not touched.
+#[test]
+fn a_version_that_never_gets_ready_is_sent_back_in_time() {
+    play(|stage| async move {
+        stage.workload("web:1").await;
+        let spec = json!({"analysis": {"iterations": 3}, "progressDeadlineSeconds": 60});
+        stage.canary(&spec).await;
+        let _operator = stage.operate();
+        stage.until("Initialized", 60).await;
+        stage.push("web:broken").await;
+        secs(30).await;
+        assert_eq!(stage.phase().await, "Progressing");
+        assert_eq!(stage.waits().await, ["TargetNotReady"]);
+        let took = stage.until("Failed", 60).await;
+        assert!(took >= 25, "{took}");
+        stage.until("Failed", 1).await;
+        secs(5).await;
+        assert_eq!(stage.image("web-primary").await, "web:1");
+        assert_eq!(stage.replicas("web").await, 0);
+        // D1: the version that comes after a failure is analysed.
+        stage.push("web:3").await;
+        stage.until("Succeeded", 120).await;
+        assert_eq!(stage.image("web-primary").await, "web:3");
+    });
+}
+
+/// An idle Canary costs nothing.
+#[test]
+fn nothing_is_written_while_nothing_happens() {
+    play(|stage| async move {
+        set_up(&stage).await;
+        let _operator = stage.operate();
+        stage.until("Initialized", 60).await;
+        secs(30).await;
+        let before = stage.writes();
+        secs(3_600).await;
+        assert_eq!(stage.writes(), before);
+    });
+}
+
+/// `skipAnalysis`: promoted as soon as it is ready.
+#[test]
+fn without_analysis_a_ready_version_takes_over_at_once() {
+    play(|stage| async move {
+        stage.workload("web:1").await;
+        let spec = json!({"skipAnalysis": true, "analysis": {"iterations": 10}});
+        stage.canary(&spec).await;
+        let _operator = stage.operate();
+        stage.until("Initialized", 60).await;
+        stage.push("web:2").await;
+        let took = stage.until("Succeeded", 60).await;
+        assert!(took < 30, "{took}");
+        assert_eq!(stage.image("web-primary").await, "web:2");
+    });
+}
+
+/// Scenario 109.
+#[test]
+fn a_suspended_canary_does_nothing_until_it_is_resumed() {
+    play(|stage| async move {
+        set_up(&stage).await;
+        let _operator = stage.operate();
+        stage.until("Initialized", 60).await;
+        stage.suspend(true).await;
+        stage.push("web:2").await;
+        secs(120).await;
+        assert_eq!(stage.phase().await, "Initialized");
+        assert_eq!(stage.replicas("web").await, 0);
+        assert_eq!(stage.waits().await, ["Suspended"]);
+        stage.suspend(false).await;
+        stage.until("Succeeded", 120).await;
+        secs(6).await;
+        assert_eq!(stage.waits().await, Vec::<String>::new());
+    });
+}
+
+/// Scenario 114: of two Canaries about one workload the first one acts.
+#[test]
+fn the_second_canary_of_a_workload_waits_for_the_first_to_go() {
+    play(|stage| async move {
+        set_up(&stage).await;
+        let _operator = stage.operate();
+        stage.until("Initialized", 60).await;
+        let mut other = stage.get(&format!("{}/web", crate::stage::CANARIES)).await;
+        other["metadata"] = json!({"name": "other"});
+        other["status"] = json!(null);
+        stage.create(crate::stage::CANARIES, &other).await;
+        secs(20).await;
+        let other = stage
+            .get(&format!("{}/other", crate::stage::CANARIES))
+            .await;
+        assert_eq!(other["status"]["waitingFor"][0]["reason"], "TargetBusy");
+        stage.push("web:2").await;
+        stage.until("Succeeded", 120).await;
+    });
+}
+
+/// D18, scenario 108: what nobody knows is refused, and nothing is touched.
+#[test]
+fn an_unknown_provider_is_refused_before_anything_is_made() {
+    play(|stage| async move {
+        stage.workload("web:1").await;
+        stage
+            .canary(&json!({"provider": "istoi", "analysis": {"iterations": 3}}))
+            .await;
+        let _operator = stage.operate();
+        secs(60).await;
+        assert_eq!(stage.waits().await, ["InvalidSpec"]);
+        assert_eq!(stage.replicas("web").await, 3);
+        assert!(stage.find(&format!("{SERVICES}/web")).await.is_none());
+    });
+}

@@ -1,0 +1,208 @@
+//! Webhooks: who is asked when, with what, and what their answers do.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, play, secs};
+
+fn hook(kind: &str) -> Value {
+    json!({"name": kind, "type": kind, "url": format!("http://hooks.test/{kind}"), "metadata": {"team": "a"}})
+}
+
+async fn set_up(stage: &Stage, kinds: &[&str], analysis: &Value) {
+    stage.workload("web:1").await;
+    let hooks: Vec<Value> = kinds.iter().map(|kind| hook(kind)).collect();
+    let mut spec = json!({"analysis": {"iterations": 2, "webhooks": hooks}});
+    slipway_kernel::fields::merge(&mut spec, &json!({"analysis": analysis}));
+    stage.canary(&spec).await;
+}
+
+/// Scenarios 46 and 55: nothing begins before it is approved, and a webhook is sent what Flagger sends.
+#[test]
+fn nothing_is_scaled_before_the_rollout_is_confirmed() {
+    play(|stage| async move {
+        stage.world.say("/confirm-rollout", 403);
+        set_up(&stage, &["confirm-rollout"], &json!({})).await;
+        let _operator = stage.operate();
+        stage.until("Initialized", 60).await;
+        stage.push("web:2").await;
+        stage.until("Waiting", 10).await;
+        secs(60).await;
+        assert_eq!(stage.replicas("web").await, 0);
+        assert_eq!(stage.waits().await, ["RolloutGateClosed"]);
+        let heard = stage.world.heard("/confirm-rollout");
+        assert!(
+            (6..=9).contains(&heard.len()),
+            "once an interval: {}",
+            heard.len()
+        );
+        let status = stage.status().await;
+        assert_eq!(heard[0]["name"], "web");
+        assert_eq!(heard[0]["namespace"], "default");
+        assert_eq!(heard[0]["phase"], "Initialized");
+        assert_eq!(heard[0]["metadata"], json!({"team": "a"}));
+        assert_eq!(heard[0]["checksum"], heard[5]["checksum"]);
+        assert_eq!(status["failedChecks"], 0);
+        stage.world.say("/confirm-rollout", 200);
+        stage.until("Succeeded", 120).await;
+    });
+}
+
+/// Scenario 50: what waits for its promotion is still analysed.
+#[test]
+fn a_version_waits_for_leave_to_take_over() {
+    play(|stage| async move {
+        stage.world.say("/confirm-promotion", 403);
+        set_up(&stage, &["confirm-promotion"], &json!({})).await;
+        let _operator = stage.operate();
+        stage.until("Initialized", 60).await;
+        stage.push("web:2").await;
+        stage.until("WaitingPromotion", 60).await;
+        secs(120).await;
+        assert_eq!(stage.phase().await, "WaitingPromotion");
+        assert_eq!(stage.image("web-primary").await, "web:1");
+        assert_eq!(stage.waits().await, ["PromotionGateClosed"]);
+        stage.world.say("/confirm-promotion", 200);
+        stage.until("Succeeded", 60).await;
+        assert_eq!(stage.image("web-primary").await, "web:2");
+    });
+}
+
+/// Scenario 58: each is asked as often as it should, the end is told once.
+#[test]
+fn each_webhook_has_its_time() {
+    play(|stage| async move {
+        let kinds = [
+            "confirm-rollout",
+            "pre-rollout",
+            "rollout",
+            "confirm-promotion",
+            "post-rollout",
+            "rollback",
+        ];
+        stage.world.say("/rollback", 403);
+        set_up(&stage, &kinds, &json!({})).await;
+        let _operator = stage.operate();
+        stage.until("Initialized", 60).await;
+        stage.push("web:2").await;
+        stage.until("Succeeded", 120).await;
+        secs(60).await;
+        let asked = |kind: &str| stage.world.heard(&format!("/{kind}"));
+        let counts = kinds.map(|kind| asked(kind).len());
+        assert_eq!(counts, [1, 1, 2, 1, 1, 3]);
+        assert_eq!(asked("post-rollout")[0]["phase"], "Succeeded");
+        assert_eq!(asked("rollout")[0]["phase"], "Progressing");
+    });
+}
+
+/// Scenarios 48 and 51.
+#[test]
+fn a_webhook_sends_the_version_back() {
+    play(|stage| async move {
+        stage.world.say("/rollout", 500);
+        set_up(&stage, &["rollout"], &json!({})).await;
+        let _operator = stage.operate();
+        stage.until("Initialized", 60).await;
+        stage.push("web:2").await;
+        stage.until("Failed", 60).await;
+        let told = stage.events().await;
+        // D11: what it said is told.
+        assert!(
+            told.iter().any(|one| one.contains("500 it is")),
+            "{told:#?}"
+        );
+        assert_eq!(
+            stage.world.heard("/rollout").len(),
+            2,
+            "as often as the threshold says"
+        );
+        secs(10).await;
+        assert_eq!(stage.image("web-primary").await, "web:1");
+    });
+}
+
+/// Scenario 53.
+#[test]
+fn a_webhook_is_asked_again_as_often_as_it_says() {
+    play(|stage| async move {
+        stage.world.say("/pre-rollout", 503);
+        stage.workload("web:1").await;
+        let mut hook = hook("pre-rollout");
+        hook["retries"] = json!(2);
+        stage
+            .canary(&json!({"analysis": {"iterations": 1, "threshold": 1, "webhooks": [hook]}}))
+            .await;
+        let _operator = stage.operate();
+        stage.until("Initialized", 60).await;
+        stage.push("web:2").await;
+        stage.until("Failed", 60).await;
+        assert_eq!(stage.world.heard("/pre-rollout").len(), 3);
+        assert_eq!(stage.status().await["failedChecks"], 1);
+    });
+}
+
+/// Who takes longer than an interval is waited for, and not asked again meanwhile.
+#[test]
+fn a_slow_webhook_is_asked_once_a_check() {
+    play(|stage| async move {
+        stage.world.delay(Duration::from_secs(35));
+        stage.workload("web:1").await;
+        let mut hook = hook("rollout");
+        hook["timeout"] = json!("60s");
+        stage
+            .canary(&json!({"analysis": {"iterations": 2, "webhooks": [hook]}}))
+            .await;
+        let _operator = stage.operate();
+        stage.until("Initialized", 60).await;
+        stage.push("web:2").await;
+        stage.until("Succeeded", 300).await;
+        assert_eq!(stage.world.heard("/rollout").len(), 2);
+    });
+}
+
+/// An address that is none is told, and counts as a refusal.
+#[test]
+fn a_webhook_without_an_address_fails_its_check() {
+    play(|stage| async move {
+        stage.workload("web:1").await;
+        let mut hook = hook("pre-rollout");
+        hook["url"] = json!("no address");
+        stage
+            .canary(&json!({"analysis": {"iterations": 1, "webhooks": [hook]}}))
+            .await;
+        let _operator = stage.operate();
+        stage.until("Initialized", 60).await;
+        stage.push("web:2").await;
+        stage.until("Failed", 60).await;
+        let told = stage.events().await;
+        assert!(told.iter().any(|one| one.contains("url")), "{told:#?}");
+    });
+}
+
+/// Promote, abort and retry by annotation, with who asked and why.
+#[test]
+fn commands_are_followed_once() {
+    play(|stage| async move {
+        stage.world.say("/confirm-promotion", 403);
+        set_up(&stage, &["confirm-promotion"], &json!({})).await;
+        let _operator = stage.operate();
+        stage.until("Initialized", 60).await;
+        stage.push("web:2").await;
+        stage.until("WaitingPromotion", 60).await;
+        stage.command("abort", "1").await;
+        stage.until("Failed", 10).await;
+        secs(60).await;
+        assert_eq!(stage.phase().await, "Failed");
+        stage.command("retry", "2").await;
+        stage.until("WaitingPromotion", 60).await;
+        stage.command("promote", "3").await;
+        stage.until("Succeeded", 60).await;
+        assert_eq!(stage.image("web-primary").await, "web:2");
+        let told = stage.events().await;
+        assert!(
+            told.iter().any(|one| one.contains("by ann: because")),
+            "{told:#?}"
+        );
+    });
+}

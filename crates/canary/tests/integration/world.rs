@@ -1,0 +1,106 @@
+//! Who there is outside: webhooks that say what they are told to say, and a Prometheus.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use serde_json::{Value, json};
+use slipway_kernel::question::Failure;
+use slipway_runtime::outside::{Body, Manner, Transport};
+
+/// What is said outside, and what was heard there.
+#[derive(Clone, Default)]
+pub(crate) struct World(Arc<Mutex<Inner>>);
+
+#[derive(Default)]
+struct Inner {
+    /// The code of each path; 200 where none is given.
+    codes: BTreeMap<String, u16>,
+    /// What is measured; no data where nothing is given.
+    value: Option<String>,
+    /// How long webhooks take to answer.
+    delay: Duration,
+    /// How long those at a path take.
+    delays: BTreeMap<String, Duration>,
+    heard: Vec<(String, Value)>,
+    queries: Vec<String>,
+}
+
+impl World {
+    pub(crate) fn say(&self, path: &str, code: u16) {
+        self.0.lock().unwrap().codes.insert(path.to_owned(), code);
+    }
+
+    pub(crate) fn measure(&self, value: &str) {
+        self.0.lock().unwrap().value = Some(value.to_owned());
+    }
+
+    pub(crate) fn delay(&self, by: Duration) {
+        self.0.lock().unwrap().delay = by;
+    }
+
+    pub(crate) fn delay_at(&self, path: &str, by: Duration) {
+        let mut inner = self.0.lock().unwrap();
+        inner.delays.insert(path.to_owned(), by);
+    }
+
+    /// The bodies that were sent to a path.
+    pub(crate) fn heard(&self, path: &str) -> Vec<Value> {
+        let inner = self.0.lock().unwrap();
+        let all = inner.heard.iter().filter(|(to, _)| to == path);
+        all.map(|(_, body)| body.clone()).collect()
+    }
+
+    pub(crate) fn queries(&self) -> Vec<String> {
+        self.0.lock().unwrap().queries.clone()
+    }
+}
+
+fn said(code: u16, body: &str) -> Response<Body> {
+    let body = Full::new(Bytes::from(body.to_owned()));
+    let mut response = Response::new(body.map_err(|never| match never {}).boxed_unsync());
+    *response.status_mut() = code.try_into().unwrap();
+    response
+}
+
+impl Transport for World {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+        _: &Manner,
+    ) -> BoxFuture<'static, Result<Response<Body>, Failure>> {
+        let mut inner = self.0.lock().unwrap();
+        let path = request.uri().path().to_owned();
+        let host = request.uri().host().unwrap_or_default().to_owned();
+        let delay = inner.delays.get(&path).copied().unwrap_or(inner.delay);
+        let answer = match host.as_str() {
+            "prometheus.test" => {
+                let query = request.uri().query().unwrap_or_default().to_owned();
+                inner.queries.push(query);
+                let result: Vec<Value> = inner
+                    .value
+                    .iter()
+                    .map(|value| json!({"metric": {}, "value": [0, value]}))
+                    .collect();
+                let data = json!({"resultType": "vector", "result": result});
+                Ok((200, json!({"status": "success", "data": data}).to_string()))
+            }
+            "hooks.test" => {
+                let body = serde_json::from_slice(request.body()).unwrap_or(Value::Null);
+                let code = inner.codes.get(&path).copied().unwrap_or(200);
+                inner.heard.push((path, body));
+                Ok((code, format!("{code} it is")))
+            }
+            other => Err(Failure::Unreachable(format!("{other} is not there"))),
+        };
+        drop(inner);
+        Box::pin(async move {
+            tokio::time::sleep(delay.max(Duration::from_millis(20))).await;
+            answer.map(|(code, body)| said(code, &body))
+        })
+    }
+}

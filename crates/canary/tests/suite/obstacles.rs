@@ -1,0 +1,229 @@
+//! What stands in the way in the middle of a run, and what is done all the same.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use slipway_canary::stage::Stage;
+
+use crate::planner::{controllers, phase, push, settle, stage, status, until};
+
+/// A run that has given the new version half of the traffic.
+fn half_way() -> Stage {
+    let analysis = json!({"iterations": null, "stepWeights": [50, 100]});
+    let mut stage = stage(&json!({"provider": "smi:v1alpha1", "analysis": analysis}));
+    until(&mut stage, "Initialized");
+    push(&mut stage, "web:2");
+    settle(&mut stage, 200);
+    assert_eq!(status(&stage)["canaryWeight"], 50, "{:#}", status(&stage));
+    assert_eq!(share(&stage), "50");
+    stage
+}
+
+/// What the split gives the new version.
+fn share(stage: &Stage) -> String {
+    let split = stage.get("TrafficSplit", "shop", "web").unwrap();
+    let weight = &split["spec"]["backends"][0]["weight"];
+    weight.as_str().unwrap().to_owned()
+}
+
+fn command(stage: &mut Stage, verb: &str) {
+    let written = json!({"verb": verb, "by": "ann", "reason": "because"}).to_string();
+    let annotations = json!({slipway_api::flagger::COMMAND: written});
+    let patch = json!({"metadata": {"annotations": annotations}});
+    stage.patch("Canary", "shop", "web", &patch);
+}
+
+fn obstruct(stage: &mut Stage) {
+    let scaler = json!({"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": "web"});
+    let patch = json!({"spec": {"autoscalerRef": scaler}});
+    stage.patch("Canary", "shop", "web", &patch);
+}
+
+#[test]
+fn abort_is_heard_whatever_is_in_the_way() {
+    let mut stage = half_way();
+    obstruct(&mut stage);
+    settle(&mut stage, 200);
+    assert_eq!(status(&stage)["waitingFor"][0]["reason"], "Unsupported");
+    assert_eq!(share(&stage), "50");
+    command(&mut stage, "abort");
+    settle(&mut stage, 200);
+    assert_eq!(
+        (phase(&stage).as_str(), share(&stage).as_str()),
+        ("Failed", "0")
+    );
+    assert_eq!(status(&stage)["waitingFor"][0]["reason"], "Unsupported");
+    // Its pods go when the Canary can be followed again.
+    let patch = json!({"spec": {"autoscalerRef": null}});
+    stage.patch("Canary", "shop", "web", &patch);
+    for _ in 0..4 {
+        let plans = settle(&mut stage, 200);
+        if let Some(wake) = plans.last().and_then(|plan| plan.wake_at) {
+            stage.now = wake;
+        }
+    }
+    let target = stage.get("Deployment", "shop", "web").unwrap();
+    assert_eq!(target["spec"]["replicas"], 0);
+}
+
+#[test]
+fn a_version_without_pods_loses_its_traffic_whatever_is_in_the_way() {
+    let mut stage = half_way();
+    obstruct(&mut stage);
+    let down = json!({"status": {"availableReplicas": 0}});
+    stage.patch("Deployment", "shop", "web", &down);
+    for _ in 0..5 {
+        stage.step();
+    }
+    assert_eq!(
+        (phase(&stage).as_str(), share(&stage).as_str()),
+        ("Failed", "0")
+    );
+}
+
+#[test]
+fn another_provider_counts_from_the_next_run_on() {
+    let mut stage = half_way();
+    let patch = json!({"spec": {"provider": "kubernetes"}});
+    stage.patch("Canary", "shop", "web", &patch);
+    let plans = settle(&mut stage, 200);
+    let mut events = plans.iter().flat_map(|plan| &plan.events);
+    assert!(
+        events.any(|event| event.note.contains("from the next run on")),
+        "{plans:#?}"
+    );
+    until(&mut stage, "Succeeded");
+    assert_eq!(share(&stage), "0");
+    push(&mut stage, "web:3");
+    until(&mut stage, "Succeeded");
+    assert_eq!(status(&stage)["run"]["provider"], "kubernetes");
+}
+
+#[test]
+fn a_canary_that_flagger_has_just_written_is_left_alone_for_two_intervals() {
+    let mut stage = stage(&json!({}));
+    let written = stage.now - Duration::from_secs(5);
+    let fields =
+        json!([{"manager": "flagger", "operation": "Update", "time": written.to_string()}]);
+    let patch = json!({"metadata": {"managedFields": fields}});
+    stage.patch("Canary", "shop", "web", &patch);
+    let plans = settle(&mut stage, 200);
+    let last = plans.last().unwrap();
+    assert_eq!(last.blockers[0].reason, "FlaggerRuns", "{last:#?}");
+    assert_eq!(last.wake_at, Some(written + Duration::from_secs(20)));
+    assert_eq!(
+        stage.get("Deployment", "shop", "web").unwrap()["spec"]["replicas"],
+        3
+    );
+    stage.now = last.wake_at.unwrap();
+    until(&mut stage, "Initialized");
+}
+
+#[test]
+fn when_flagger_stops_two_intervals_are_waited_for() {
+    let mut stage = stage(&json!({}));
+    let containers = json!([{"name": "flagger", "image": "ghcr.io/fluxcd/flagger:1.43.0"}]);
+    stage.put(json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "flagger", "namespace": "flagger-system"},
+        "spec": {"replicas": 1, "template": {"spec": {"containers": containers}}}}));
+    settle(&mut stage, 200);
+    let waits = status(&stage)["waitingFor"][0].clone();
+    assert_eq!(waits["reason"], "FlaggerRuns", "{waits}");
+    let stopped = json!({"spec": {"replicas": 0}});
+    stage.patch("Deployment", "flagger-system", "flagger", &stopped);
+    let plans = settle(&mut stage, 200);
+    let wake = plans.last().unwrap().wake_at.unwrap();
+    assert_eq!(wake, stage.now + Duration::from_secs(20));
+    assert_eq!(status(&stage)["waitingFor"][0]["reason"], "FlaggerRuns");
+    stage.now = wake;
+    until(&mut stage, "Initialized");
+}
+
+#[test]
+fn a_deletion_that_waits_for_ever_can_be_aborted() {
+    let mut stage = stage(&json!({"revertOnDeletion": true}));
+    until(&mut stage, "Initialized");
+    let deleted = json!({"metadata": {"deletionTimestamp": "2026-03-04T12:00:00Z"}});
+    stage.patch("Canary", "shop", "web", &deleted);
+    for _ in 0..10 {
+        // Nothing becomes ready.
+        stage.step();
+    }
+    let finalizers = |stage: &Stage| {
+        let canary = stage.get("Canary", "shop", "web").unwrap();
+        canary["metadata"]["finalizers"].clone()
+    };
+    assert_eq!(finalizers(&stage), json!(["finalizer.flagger.app"]));
+    command(&mut stage, "abort");
+    stage.step();
+    assert_eq!(finalizers(&stage), json!([]));
+}
+
+/// A gateway that takes the route.
+fn accept(stage: &mut Stage) {
+    let route = stage.get("HTTPRoute", "shop", "theirs").unwrap();
+    let condition = json!({"type": "Accepted", "status": "True",
+        "observedGeneration": route["metadata"]["generation"]});
+    let parents = json!([{"parentRef": {"name": "gw"}, "conditions": [condition]}]);
+    if route["status"]["parents"] != parents {
+        let patch = json!({"status": {"parents": parents}});
+        stage.patch("HTTPRoute", "shop", "theirs", &patch);
+    }
+}
+
+fn routed(stage: &mut Stage, number: usize) -> Option<jiff::Timestamp> {
+    let mut wake = None;
+    for _ in 0..number {
+        accept(stage);
+        wake = stage.step().wake_at;
+        controllers(stage);
+    }
+    wake
+}
+
+#[test]
+fn a_persons_own_route_is_what_it_was_when_a_canary_goes_in_the_middle_of_a_run() {
+    let mut stage = stage(&json!({
+        "provider": "gatewayapi:v1",
+        "routeRef": {"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute", "name": "theirs"},
+        "analysis": {"iterations": null, "stepWeights": [50, 100]},
+    }));
+    let rules = json!([{"backendRefs": [{"name": "web", "port": 80}]},
+        {"matches": [{"path": {"value": "/off"}}], "backendRefs": [{"name": "web", "port": 80, "weight": 0}]}]);
+    stage.put(
+        json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
+        "metadata": {"name": "theirs", "namespace": "shop"}, "spec": {"rules": rules}}),
+    );
+    routed(&mut stage, 20);
+    assert_eq!(phase(&stage), "Initialized", "{:#}", status(&stage));
+    push(&mut stage, "web:2");
+    routed(&mut stage, 20);
+    assert_eq!(status(&stage)["canaryWeight"], 50, "{:#}", status(&stage));
+    let now = |stage: &Stage| -> Value {
+        let route = stage.get("HTTPRoute", "shop", "theirs").unwrap();
+        route["spec"]["rules"].clone()
+    };
+    assert_ne!(now(&stage), rules);
+    let deleted = json!({"metadata": {"deletionTimestamp": "2026-03-04T12:00:00Z"}});
+    stage.patch("Canary", "shop", "web", &deleted);
+    routed(&mut stage, 6);
+    let weights = |rules: &Value| -> Vec<(Value, Value)> {
+        let all = rules.as_array().unwrap().iter();
+        let backends = all.flat_map(|rule| rule["backendRefs"].as_array().unwrap());
+        let each = backends.map(|one| (one["name"].clone(), one["weight"].clone()));
+        each.collect()
+    };
+    let after = now(&stage);
+    assert_eq!(
+        weights(&after),
+        [(json!("web"), json!(1)), (json!("web"), json!(0))],
+        "{after}"
+    );
+    let canary = stage.get("Canary", "shop", "web").unwrap();
+    assert_eq!(canary["metadata"]["finalizers"], json!([]));
+    let target = stage.get("Deployment", "shop", "web").unwrap();
+    assert_eq!(
+        target["spec"]["replicas"], 3,
+        "replicas are left as they are"
+    );
+}
