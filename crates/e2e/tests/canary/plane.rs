@@ -1,4 +1,4 @@
-//! The data plane of a namespace: nginx, configured from the HTTPRoute or the Ingresses that are there, with upstreams from
+//! The data plane of a namespace: nginx, configured from the `HTTPRoute` or the Ingresses that are there, with upstreams from
 //! `EndpointSlice`s; a server for each Ready pod; and Prometheus, which asks these how they do.
 //!
 //! It reads as a controller of Gateway API does: a route is said to be accepted when requests go by it, and not before. Played are
@@ -88,12 +88,6 @@ impl Plane {
         let _inside = self.runtime.enter();
         let client = crate::client::start(self.port, &self.ledger, in_a_second);
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
-    }
-
-    /// Nobody asks any more.
-    pub(crate) fn rest(&self) {
-        let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
-        *client = JoinSet::new();
     }
 
     /// What it last failed at.

@@ -136,7 +136,7 @@ async fn serve(name: &str, image: String) -> Result<Listener> {
 
 fn answered(name: &str, image: &str, is_bad: bool, tally: &Tally) -> Answer {
     let total = tally.good.load(Ordering::Relaxed) + tally.bad.load(Ordering::Relaxed);
-    let fails = is_bad && total % 2 == 0;
+    let fails = is_bad && total.is_multiple_of(2);
     let (status, count) = if fails {
         (500, &tally.bad)
     } else {
