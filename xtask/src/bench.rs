@@ -55,6 +55,15 @@ enum Bench {
         #[arg(long)]
         no_controlplane: bool,
     },
+    /// Canaries without a mesh, beside Flagger: requests, processor time, one run, memory; and in ours alone how late ticks come
+    Canary {
+        /// How many Canaries both have
+        #[arg(long, default_value_t = 200)]
+        canaries: usize,
+        /// How many ours has alone, one run for each number
+        #[arg(long, value_delimiter = ',', default_values_t = [1_000, 5_000])]
+        alone: Vec<usize>,
+    },
     /// Restarts of many Deployments: memory, processor time, delay from due to patched, writes
     Restarts {
         /// How many Deployments
@@ -110,7 +119,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             objects,
             no_controlplane,
         } => {
-            let profile = (!no_controlplane).then_some((Profile::Bare, "SLIPWAY_REAL_BARE"));
+            let profile = (!no_controlplane).then(|| (Profile::Bare.into(), "SLIPWAY_REAL_BARE"));
             let size = ["--objects".to_owned(), objects.to_string()];
             measure(
                 "bench-apiserver",
@@ -124,10 +133,32 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             peer,
             no_controlplane,
         } => {
-            let profile = (!no_controlplane).then_some((Profile::Bare, "SLIPWAY_REAL_BARE"));
+            let profile = (!no_controlplane).then(|| (Profile::Bare.into(), "SLIPWAY_REAL_BARE"));
             let size = ["--deployments".to_owned(), deployments.to_string()];
             let whom = Whom::Shipped(peer.as_deref(), profile);
             measure("bench-restarts", &size, &whom, keep)
+        }
+        Bench::Canary { canaries, alone } => {
+            let with_flagger = Shape {
+                flagger: true,
+                ..Shape::default()
+            };
+            let programs = controlplane::tools::locate(&with_flagger)?;
+            let alone: Vec<String> = alone.iter().map(ToString::to_string).collect();
+            let size = [
+                "--canaries".to_owned(),
+                canaries.to_string(),
+                "--alone".to_owned(),
+                alone.join(","),
+            ];
+            // The bench starts and ends Flagger itself.
+            let audited = Shape {
+                audit: true,
+                ..Profile::Full.into()
+            };
+            let real = Some((audited, "SLIPWAY_REAL_FULL"));
+            let whom = Whom::Shipped(Some(programs.path("flagger")?), real);
+            measure("bench-canary", &size, &whom, keep)
         }
         Bench::Clusters { members, idle } => {
             let members: Vec<String> = members.iter().map(ToString::to_string).collect();
@@ -154,7 +185,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             measure("bench-facts", &words, &Whom::Own, keep)
         }
         Bench::Zones { peer, pods } => {
-            let profile = Some((Profile::Full, "SLIPWAY_REAL_FULL"));
+            let profile = Some((Profile::Full.into(), "SLIPWAY_REAL_FULL"));
             let size = ["--pods".to_owned(), pods.to_string()];
             let whom = Whom::Shipped(peer.as_deref(), profile);
             measure("bench-zones", &size, &whom, keep)
@@ -166,7 +197,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 enum Whom<'a> {
     /// The program's as it is shipped, and another's if one is named, on a control plane of this kind, which is found by that
     /// variable.
-    Shipped(Option<&'a Path>, Option<(Profile, &'static str)>),
+    Shipped(Option<&'a Path>, Option<(Shape, &'static str)>),
     /// Those of an operator that is a part of the bench.
     Own,
 }
@@ -175,18 +206,16 @@ enum Whom<'a> {
 fn measure(program: &str, arguments: &[String], whom: &Whom<'_>, keep: bool) -> Result<()> {
     let mut bench = Command::new(workspace::target().join("release/examples").join(program));
     bench.args(arguments);
-    let mut profile = None;
+    let mut shape = None;
     if let Whom::Shipped(peer, real) = whom {
         bench.env("SLIPWAY_BIN", workspace::build_shipped()?);
         if let Some(peer) = peer {
             bench.arg("--peer").arg(peer);
         }
-        profile = *real;
+        shape.clone_from(real);
     }
-    let real = profile
-        .map(|(profile, variable)| {
-            Ok::<_, anyhow::Error>((Borrowed::start(1, &profile.into())?, variable))
-        })
+    let real = shape
+        .map(|(shape, variable)| Ok::<_, anyhow::Error>((Borrowed::start(1, &shape)?, variable)))
         .transpose()
         .context("starting a real control plane")?;
     if let Some((real, variable)) = &real {

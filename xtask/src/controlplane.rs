@@ -72,6 +72,10 @@ pub(crate) enum Command {
 
 /// What a control plane is made of.
 #[derive(Debug, Clone, Default, clap::Args)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a word of the command line"
+)]
 pub(crate) struct Shape {
     /// Which processes besides the API server
     #[arg(long, value_enum, default_value_t = Profile::Full)]
@@ -88,6 +92,9 @@ pub(crate) struct Shape {
     /// So many of the control planes, the last ones, have an etcd to themselves; all others share one
     #[arg(long, default_value_t = 0)]
     pub(crate) own_etcd: usize,
+    /// The API server writes down the requests of the user `measured`, in `audit.log` beside the kubeconfig
+    #[arg(long)]
+    pub(crate) audit: bool,
     /// No API server: the processes join the one of this kubeconfig
     #[arg(long, conflicts_with = "embedded")]
     pub(crate) join: Option<PathBuf>,
@@ -111,6 +118,7 @@ impl Shape {
             (self.flux, "--flux"),
             (self.flagger, "--flagger"),
             (self.embedded, "--embedded"),
+            (self.audit, "--audit"),
         ] {
             all.extend(wanted.then(|| flag.into()));
         }

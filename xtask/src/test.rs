@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything, in tiers, one line each.
 
+mod debian;
 mod listed;
-mod prometheus;
 mod servers;
 mod tier;
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use self::prometheus::Source;
+use self::debian::Source;
 use self::servers::OnServers;
 use self::tier::Outcome;
 use crate::bench::figures;
@@ -107,7 +107,7 @@ fn ask_prometheus(tiers: &mut Tiers) {
     if !tiers.wants(PROMETHEUS) {
         return;
     }
-    let program = match prometheus::locate() {
+    let program = match debian::PROMETHEUS.locate() {
         Ok(Source::Program(program)) => program,
         Ok(Source::NoApt(why)) => {
             tiers.left_out.push(format!("{PROMETHEUS}: {why}"));
@@ -124,7 +124,10 @@ fn ask_prometheus(tiers: &mut Tiers) {
         }
     };
     let mut command = listed::tests(&[PROMETHEUS]);
-    tiers.run(PROMETHEUS, command.env("SLIPWAY_PROMETHEUS", program));
+    tiers.run(
+        PROMETHEUS,
+        command.env(debian::PROMETHEUS.variable, program),
+    );
 }
 
 /// The tier that asks an original and ours the same. Only who has an original can run it: it is never left out, but not there.
@@ -174,7 +177,7 @@ fn all_or_nothing(mut missing: impl Iterator<Item = String>) -> Result<()> {
 /// Begins to build what the tiers on servers will need, while Rust's part goes on: on a machine that has nothing yet both take
 /// minutes, and neither keeps all cores busy for all of its time.
 fn prepare(on_servers: &[&'static OnServers]) {
-    let shapes: Vec<Shape> = on_servers.iter().map(|tier| tier.shape()).collect();
+    let shapes: Vec<Shape> = on_servers.iter().map(|tier| tier.built()).collect();
     // Nobody waits for it: whoever needs a program asks for it again, waits for it, and is told what went wrong.
     std::thread::spawn(move || {
         for shape in &shapes {
@@ -189,7 +192,7 @@ fn why_unavailable(arguments: &Arguments, tier: &OnServers) -> Option<String> {
     if arguments.no_controlplane {
         return Some("--no-controlplane".to_owned());
     }
-    let missing = tools::available(&tier.shape()).err();
+    let missing = tools::available(&tier.built()).err();
     missing.map(|error| error.to_string())
 }
 

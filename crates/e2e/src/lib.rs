@@ -3,14 +3,17 @@
 //! Everything is driven from outside, as a user would: by the release binary and by kubectl. Whatever is started ends
 //! with the value that stands for it.
 
+pub mod canary;
 pub mod client;
 pub mod cluster;
 pub mod figures;
 pub mod flood;
+pub mod gates;
 pub mod git;
 pub mod growth;
 mod https;
 pub mod install;
+pub mod listener;
 pub mod operator;
 pub mod order;
 pub mod ports;

@@ -68,6 +68,20 @@ impl Operator {
         Self::spawn("rollout-operator", Some(port), command)
     }
 
+    /// Starts Flagger, ours or the original, with these of its flags.
+    pub fn flagger(original: Option<&Path>, kubeconfig: &Path, arguments: &[&str]) -> Result<Self> {
+        let port = Port::draw()?;
+        let mut command = Command::new(original.map_or_else(program, |path| Ok(path.to_owned()))?);
+        if original.is_none() {
+            command.arg("flagger");
+        }
+        command
+            .arg(format!("-kubeconfig={}", kubeconfig.display()))
+            .arg(format!("-port={port}"))
+            .args(arguments);
+        Self::spawn("flagger", Some(port), command)
+    }
+
     /// Starts another program with the same right to be measured.
     pub fn peer(program: &Path, kubeconfig: &Path, arguments: &[&str]) -> Result<Self> {
         let mut command = Command::new(program);
@@ -94,16 +108,23 @@ impl Operator {
 
     /// Waits until `/ready` says so.
     pub fn wait_until_ready(&mut self, within: Duration) -> Result<()> {
+        self.wait_for("/ready", within)
+    }
+
+    /// Waits until it answers at `/healthz`, as Flagger does when it has begun.
+    pub fn wait_until_healthy(&mut self, within: Duration) -> Result<()> {
+        self.wait_for("/healthz", within)
+    }
+
+    fn wait_for(&mut self, path: &str, within: Duration) -> Result<()> {
         let start = Instant::now();
-        while !self.is_ready() {
+        while self.get(path).is_none() {
             if let Some(status) = self.child.try_wait()? {
                 bail!("the operator ended with {status}: {}", self.log());
             }
             if start.elapsed() > within {
-                bail!(
-                    "the operator was not ready within {within:?}: {}",
-                    self.log()
-                );
+                let log = self.log();
+                bail!("the operator did not say {path} within {within:?}: {log}");
             }
             std::thread::sleep(Duration::from_millis(50));
         }

@@ -17,8 +17,10 @@ use crate::order::Order;
 use crate::ports::Port;
 use crate::workspace;
 
-/// Users of every control plane: token, name, uid, group. `admin` may do everything, `alice` nothing.
+/// Users of every control plane: token, name, uid, group. `admin` may do everything, `alice` nothing; `measured` is whose requests are
+/// written down where that is asked for.
 const USERS: &str = "admin-token,admin,admin,\"system:masters\"\n\
+                     measured-token,measured,measured,\"system:masters\"\n\
                      alice-token,alice,alice-uid,\"dev\"\n\
                      controllers-token,system:kube-controller-manager,controllers,\"system:masters\"\n";
 
@@ -131,7 +133,11 @@ impl Cluster {
         let secure = Port::draw()?;
         std::fs::write(self.internal(), config(&secure))?;
         self.port = Some(secure.number());
-        let words = words::apiserver(&self.home, store.port, &prefix, &secure).holding([secure]);
+        let mut words = words::apiserver(&self.home, store.port, &prefix, &secure);
+        if self.shape.audit {
+            words.arguments.extend(words::audit(&self.home)?);
+        }
+        let words = words.holding([secure]);
         let part = self.part("kube-apiserver", words)?;
         self.servers.push(part);
         self.store = Some(store);

@@ -288,6 +288,25 @@ fn build(program: &Program, folder: &Path, partial: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Where the definitions of Gateway API are. They are a module of Go, of which nothing is built.
+pub(crate) fn gateway() -> Result<PathBuf> {
+    let (folder, module) = ("gateway", "sigs.k8s.io/gateway-api");
+    let kept = cached(folder)?.join("definitions");
+    once(&kept, |partial| {
+        let fetched = Command::new("go")
+            .args(["mod", "download", module])
+            .current_dir(source(folder))
+            .output()
+            .context("starting go; is it on the PATH?")?;
+        if !fetched.status.success() {
+            let said = String::from_utf8_lossy(&fetched.stderr);
+            bail!("downloading {module}: {said}");
+        }
+        copy_files(folder, module, "config/crd/standard", partial)
+    })?;
+    Ok(kept)
+}
+
 fn copy_files(source_folder: &str, module: &str, inside: &str, to: &Path) -> Result<()> {
     let output = Command::new("go")
         .args(["list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module])

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 
+use super::debian::{self, Source};
 use super::listed;
 use super::tier::{self, Outcome};
 use crate::controlplane::{self, Borrowed, Profile, Shape};
@@ -41,6 +42,8 @@ enum Delivery {
     FluxEverywhere,
     /// Flux and Flagger, on both: without them there is nothing to the tier.
     Everything,
+    /// Flagger, nginx and Prometheus are told to the tests, which start and end them.
+    Canary,
 }
 
 impl Delivery {
@@ -70,10 +73,19 @@ impl OnServers {
     /// What its real control plane is made of.
     pub(super) fn shape(&self) -> Shape {
         Shape {
-            flux: self.delivery != Delivery::None,
+            flux: !matches!(self.delivery, Delivery::None | Delivery::Canary),
             flagger: self.delivery == Delivery::Everything,
             own_etcd: usize::from(self.members > 0),
             ..self.profile.into()
+        }
+    }
+
+    /// What has to be built for it: that, and what its tests start themselves.
+    pub(super) fn built(&self) -> Shape {
+        let shape = self.shape();
+        Shape {
+            flagger: shape.flagger || self.company == Company::Canary,
+            ..shape
         }
     }
 }
@@ -149,6 +161,16 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         is_driven_by_kubectl: true,
         delivery: Delivery::FluxEverywhere,
         takes: 9,
+    },
+    OnServers {
+        name: "end to end, canary",
+        test: "canary",
+        variable: "SLIPWAY_REAL_FULL",
+        profile: Profile::Full,
+        members: 0,
+        is_driven_by_kubectl: true,
+        delivery: Delivery::Canary,
+        takes: 7,
     },
     OnServers {
         name: "pages",
@@ -247,8 +269,16 @@ fn run(
     }
     let mut borrowed = Vec::new();
     match unavailable {
-        None => borrowed = servers_of(tier, &mut command)?,
-        Some(why) if tier.delivery == Delivery::Everything => {
+        None => {
+            if tier.delivery == Delivery::Canary
+                && let Some(why) = tell_canary(&mut command)?
+            {
+                ran.left_out.push(format!("{}: {why}", tier.name));
+                return Ok(ran);
+            }
+            borrowed = servers_of(tier, &mut command)?;
+        }
+        Some(why) if matches!(tier.delivery, Delivery::Everything | Delivery::Canary) => {
             ran.left_out.push(format!("{}: {why}", tier.name));
             return Ok(ran);
         }
@@ -272,6 +302,25 @@ fn run(
     }
     ran.outcome = Some(tier::run_among(tier.name, &mut command));
     Ok(ran)
+}
+
+/// Tells tests of canary where everything is that they start; or why it cannot be had.
+fn tell_canary(command: &mut Command) -> Result<Option<String>> {
+    for package in [debian::NGINX, debian::PROMETHEUS] {
+        match package.locate()? {
+            Source::Program(program) => command.env(package.variable, program),
+            Source::NoApt(why) => return Ok(Some(why)),
+        };
+    }
+    let shape = Shape {
+        flagger: true,
+        ..Shape::default()
+    };
+    let programs = controlplane::tools::locate(&shape)?;
+    command
+        .env("SLIPWAY_FLAGGER", programs.path("flagger")?)
+        .env("SLIPWAY_GATEWAY", controlplane::tools::gateway()?);
+    Ok(None)
 }
 
 /// The servers that a tier runs on beside the embedded one, which its tests start by themselves.

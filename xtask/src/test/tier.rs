@@ -30,6 +30,7 @@ const SUMMARIES: &[&str] = &[
     "fuzz: ",
     "drop-in: ",
     "members: ",
+    "canary: ",
     "fleet: ",
     "prometheus: ",
 ];

@@ -18,6 +18,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     fleeting_annotations: &[FORMER_TEMPLATE, RESTART_ID],
     statuses: &[(CANARIES, "Canary")],
     orders: &["canaries"],
+    superseded: &[],
     is_unconditional: |_| false,
     has_secret: |_| false,
     may_change,
