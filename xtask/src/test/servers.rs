@@ -84,7 +84,7 @@ impl OnServers {
     pub(super) fn built(&self) -> Shape {
         let shape = self.shape();
         Shape {
-            flagger: shape.flagger || self.company == Company::Canary,
+            flagger: shape.flagger || self.delivery == Delivery::Canary,
             ..shape
         }
     }
