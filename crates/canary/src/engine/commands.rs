@@ -66,13 +66,12 @@ impl Look<'_> {
         if self.run.command.as_deref() == Some(command.id.as_str()) {
             return None;
         }
-        let mut next = match command.verb {
-            Some(verb) => self.followed(verb, &command.because),
-            None => {
-                let why = &command.because;
-                let text = format!("A command is not understood, and not followed: {why}");
-                self.stay().warn(text, None)
-            }
+        let mut next = if let Some(verb) = command.verb {
+            self.followed(verb, &command.because)
+        } else {
+            let why = &command.because;
+            let text = format!("A command is not understood, and not followed: {why}");
+            self.stay().warn(text, None)
         };
         next.run.command = Some(command.id.clone());
         Some(next)

@@ -159,16 +159,15 @@ fn take_back(
     if there.is_some_and(|there| primary::is_stamped_as(there, revision)) {
         return;
     }
-    match there.and_then(|there| primary::give_back(there, revision)) {
-        Some(body) => acts.write(workload(stand.kind), name, body, false),
-        None => {
-            let message = format!(
-                "the template that {name} had is not known; apply that version to the workload"
-            );
-            let obstacle = Obstacle::new(Reason::TemplateLost, message);
-            acts.obstacles.push(obstacle);
-        }
-    }
+    let Some(body) = there.and_then(|there| primary::give_back(there, revision)) else {
+        let message = format!(
+            "the template that {name} had is not known; apply that version to the workload"
+        );
+        let obstacle = Obstacle::new(Reason::TemplateLost, message);
+        acts.obstacles.push(obstacle);
+        return;
+    };
+    acts.write(workload(stand.kind), name, body, false);
 }
 
 /// Copies of configs that somebody has deleted are made again, while what serves is what the workload is.

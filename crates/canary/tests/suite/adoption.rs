@@ -41,12 +41,17 @@ fn a_run_is_read_as_it_was_written() {
             skip: true,
             closing: true,
             draining: true,
+            paused: Some("by ann".to_owned()),
+            stopped_since: at,
+            router: Some("istio".to_owned()),
+            free_since: at,
             due: at,
             step_since: at,
             held_since: at,
             unmeasured_since: at,
             gate: Some("g".to_owned()),
             command: Some("c".to_owned()),
+            ends: [("failed/canary/completed".to_owned(), 2)].into(),
         };
         let written = status(&before, &CanaryStatus::default(), 7, now());
         assert_eq!(run(&written, &Scene::default()), before);
