@@ -172,7 +172,10 @@ impl Engine {
 
     /// The member of which a plan at home tells.
     fn told_of(&self, key: &Key, capability: &dyn Controller) -> Option<ClusterId> {
-        let stores = key.cluster.is_local().then(|| self.shared.lock().stores.clone())?;
+        let stores = key
+            .cluster
+            .is_local()
+            .then(|| self.shared.lock().stores.clone())?;
         let member = || capability.tells_of(&stores, key);
         catch_unwind(AssertUnwindSafe(member)).unwrap_or_default()
     }
