@@ -113,6 +113,12 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
         unused_rights(wiring, chosen, &mut report);
         report.asked_all(wiring.oracles.all().map(|oracle| oracle.id));
     }
+    if arguments.scenario.is_some() {
+        let rights = used_rights(wiring, chosen, &report).into_iter();
+        for ((capability, about, verb), _) in rights.filter(|(_, is_used)| !is_used) {
+            println!("not needed in these runs: {capability}: {verb} {about}");
+        }
+    }
     // Hunts are long: what was found is told before them, so that nobody waits for it.
     tell(&report);
     if arguments.mutants {
@@ -155,174 +161,6 @@ fn broken(known: &[Arc<Known>], wiring: &Wiring, effort: &Effort, mut report: Re
 /// Rights that no scenario needs, and why they are asked for: capability, resource, verb, reason.
 const UNNEEDED: &[(&str, &str, &str, &str)] = &[
     (
-        "canary",
-        "canaries",
-        "patch",
-        "no scenario gives a workload back; crates/canary/tests/integration/endings.rs does",
-    ),
-    (
-        "canary",
-        "httproutes",
-        "get",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "httproutes",
-        "list",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "httproutes",
-        "watch",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "httproutes",
-        "create",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "httproutes",
-        "patch",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "virtualservices",
-        "get",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "virtualservices",
-        "list",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "virtualservices",
-        "watch",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "virtualservices",
-        "create",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "virtualservices",
-        "patch",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "destinationrules",
-        "get",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "destinationrules",
-        "list",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "destinationrules",
-        "watch",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "destinationrules",
-        "create",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "destinationrules",
-        "patch",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "ingresses",
-        "get",
-        "no scenario has an Ingress; crates/canary/tests/suite/meshes.rs has",
-    ),
-    (
-        "canary",
-        "ingresses",
-        "create",
-        "no scenario has an Ingress; crates/canary/tests/suite/meshes.rs has",
-    ),
-    (
-        "canary",
-        "ingresses",
-        "patch",
-        "no scenario has an Ingress; crates/canary/tests/suite/meshes.rs has",
-    ),
-    (
-        "canary",
-        "daemonsets",
-        "get",
-        "no scenario has a DaemonSet; crates/canary/tests/suite/workloads.rs has",
-    ),
-    (
-        "canary",
-        "daemonsets",
-        "create",
-        "no scenario has a DaemonSet; crates/canary/tests/suite/workloads.rs has",
-    ),
-    (
-        "canary",
-        "daemonsets",
-        "patch",
-        "no scenario has a DaemonSet; crates/canary/tests/suite/workloads.rs has",
-    ),
-    (
-        "canary",
-        "configmaps",
-        "get",
-        "no scenario has configs; crates/canary/tests/integration/configs.rs has",
-    ),
-    (
-        "canary",
-        "configmaps",
-        "create",
-        "no scenario has configs; crates/canary/tests/integration/configs.rs has",
-    ),
-    (
-        "canary",
-        "configmaps",
-        "patch",
-        "no scenario has configs; crates/canary/tests/integration/configs.rs has",
-    ),
-    (
-        "canary",
-        "secrets",
-        "get",
-        "no scenario has configs; crates/canary/tests/integration/configs.rs has",
-    ),
-    (
-        "canary",
-        "secrets",
-        "create",
-        "no scenario has configs; crates/canary/tests/integration/configs.rs has",
-    ),
-    (
-        "canary",
-        "secrets",
-        "patch",
-        "no scenario has configs; crates/canary/tests/integration/configs.rs has",
-    ),
-    (
         "zones",
         "deployments",
         "get",
@@ -349,8 +187,12 @@ const UNNEEDED: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-/// S2, the other side: every right of every capability is used in some run.
-fn unused_rights(wiring: &Wiring, chosen: &[Scenario], report: &mut Report) {
+/// Each right of the capabilities of these scenarios, by capability, resource and verb, and whether a run used it.
+fn used_rights(
+    wiring: &Wiring,
+    chosen: &[Scenario],
+    report: &Report,
+) -> BTreeMap<(String, String, String), bool> {
     let mut all: BTreeMap<(String, String, String), bool> = BTreeMap::new();
     for scenario in chosen.iter().filter(|scenario| scenario.asks("S2")) {
         let mut look = |settings: &Value, rights: fn(&Setup) -> BTreeSet<Right>| {
@@ -365,7 +207,12 @@ fn unused_rights(wiring: &Wiring, chosen: &[Scenario], report: &mut Report) {
         let within = scenario.clusters.iter().filter_map(|c| c.operator.as_ref());
         within.for_each(|within| look(&within.settings, rights_within));
     }
-    for ((capability, about, verb), is_used) in all {
+    all
+}
+
+/// S2, the other side: every right of every capability is used in some run.
+fn unused_rights(wiring: &Wiring, chosen: &[Scenario], report: &mut Report) {
+    for ((capability, about, verb), is_used) in used_rights(wiring, chosen, report) {
         let reason = UNNEEDED
             .iter()
             .find(|known| (known.0, known.1, known.2) == (&capability, &about, &verb));
