@@ -69,10 +69,16 @@ pub(crate) fn definition(of: &Defined<'_>) -> Value {
     } else {
         json!({})
     };
+    // Names of this group are Kubernetes' own: whoever defines one says on whose word, or that it is on nobody's.
+    let annotations = if group.ends_with(".k8s.io") {
+        json!({"api-approved.kubernetes.io": "unapproved, a stand-in"})
+    } else {
+        json!({})
+    };
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("{plural}.{group}")},
+        "metadata": {"name": format!("{plural}.{group}"), "annotations": annotations},
         "spec": {
             "group": group,
             "scope": "Namespaced",
