@@ -21,12 +21,13 @@ mod convoy;
 mod lookout;
 #[path = "simulation/mutants.rs"]
 mod mutants;
+#[path = "simulation/rights.rs"]
+mod rights;
 
 /// A run allocates a lot and keeps nothing: a fifth of its time is the system's allocator's.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -34,7 +35,6 @@ use std::time::Instant;
 
 use arguments::Arguments;
 use mutants::Catch;
-use serde_json::Value;
 use slipway::scenarios;
 use slipway_sim::explore::{self, Effort, Known, Report};
 use slipway_sim::history;
@@ -42,7 +42,7 @@ use slipway_sim::oracles::MASKED;
 use slipway_sim::runner;
 use slipway_sim::scenario::Scenario;
 use slipway_sim::share;
-use slipway_sim::stage::{Right, Setup, Wiring, rights, rights_within};
+use slipway_sim::stage::Wiring;
 
 fn main() -> ExitCode {
     let arguments = match Arguments::read(std::env::args().skip(1)) {
@@ -109,8 +109,10 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
         runs as f64 / time
     );
     // Some rights are needed only when something went wrong.
-    if arguments.scenario.is_none() && arguments.effort.exhaustive && arguments.effort.is_whole {
-        unused_rights(wiring, chosen, &mut report);
+    if arguments.scenario.is_some() {
+        rights::tell(wiring, chosen, &report);
+    } else if arguments.effort.exhaustive && arguments.effort.is_whole {
+        rights::unused(wiring, chosen, &mut report);
         report.asked_all(wiring.oracles.all().map(|oracle| oracle.id));
     }
     // Hunts are long: what was found is told before them, so that nobody waits for it.
@@ -150,231 +152,6 @@ fn broken(known: &[Arc<Known>], wiring: &Wiring, effort: &Effort, mut report: Re
         explore::twins(known, wiring, effort, &mut report).unwrap();
     }
     explore::storms(known, wiring, effort, report).unwrap()
-}
-
-/// Rights that no scenario needs, and why they are asked for: capability, resource, verb, reason.
-const UNNEEDED: &[(&str, &str, &str, &str)] = &[
-    (
-        "canary",
-        "canaries",
-        "patch",
-        "no scenario gives a workload back; crates/canary/tests/integration/endings.rs does",
-    ),
-    (
-        "canary",
-        "httproutes",
-        "get",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "httproutes",
-        "list",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "httproutes",
-        "watch",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "httproutes",
-        "create",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "httproutes",
-        "patch",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "virtualservices",
-        "get",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "virtualservices",
-        "list",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "virtualservices",
-        "watch",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "virtualservices",
-        "create",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "virtualservices",
-        "patch",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "destinationrules",
-        "get",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "destinationrules",
-        "list",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "destinationrules",
-        "watch",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "destinationrules",
-        "create",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "destinationrules",
-        "patch",
-        "no scenario has this kind: its data plane is not played; crates/canary/tests has it",
-    ),
-    (
-        "canary",
-        "ingresses",
-        "get",
-        "no scenario has an Ingress; crates/canary/tests/suite/meshes.rs has",
-    ),
-    (
-        "canary",
-        "ingresses",
-        "create",
-        "no scenario has an Ingress; crates/canary/tests/suite/meshes.rs has",
-    ),
-    (
-        "canary",
-        "ingresses",
-        "patch",
-        "no scenario has an Ingress; crates/canary/tests/suite/meshes.rs has",
-    ),
-    (
-        "canary",
-        "daemonsets",
-        "get",
-        "no scenario has a DaemonSet; crates/canary/tests/suite/workloads.rs has",
-    ),
-    (
-        "canary",
-        "daemonsets",
-        "create",
-        "no scenario has a DaemonSet; crates/canary/tests/suite/workloads.rs has",
-    ),
-    (
-        "canary",
-        "daemonsets",
-        "patch",
-        "no scenario has a DaemonSet; crates/canary/tests/suite/workloads.rs has",
-    ),
-    (
-        "canary",
-        "configmaps",
-        "get",
-        "no scenario has configs; crates/canary/tests/integration/configs.rs has",
-    ),
-    (
-        "canary",
-        "configmaps",
-        "create",
-        "no scenario has configs; crates/canary/tests/integration/configs.rs has",
-    ),
-    (
-        "canary",
-        "configmaps",
-        "patch",
-        "no scenario has configs; crates/canary/tests/integration/configs.rs has",
-    ),
-    (
-        "canary",
-        "secrets",
-        "get",
-        "no scenario has configs; crates/canary/tests/integration/configs.rs has",
-    ),
-    (
-        "canary",
-        "secrets",
-        "create",
-        "no scenario has configs; crates/canary/tests/integration/configs.rs has",
-    ),
-    (
-        "canary",
-        "secrets",
-        "patch",
-        "no scenario has configs; crates/canary/tests/integration/configs.rs has",
-    ),
-    (
-        "zones",
-        "deployments",
-        "get",
-        "no scenario scales a Deployment that is not to be scaled down; crates/zones/tests/admit/no_downscale.rs does",
-    ),
-    ("zones", "replicasets", "get", "the same of a ReplicaSet"),
-    (
-        "zones",
-        "replicatemplates/scale",
-        "get",
-        "no scenario mirrors a ReplicaTemplate; crates/zones/tests/suite/mirror.rs does",
-    ),
-    (
-        "zones",
-        "replicatemplates/status",
-        "patch",
-        "the same: what is mirrored is told what came of it",
-    ),
-    (
-        "zones",
-        "zoneawarepoddisruptionbudgets",
-        "get",
-        "granted with list and watch, as the design's Role does",
-    ),
-];
-
-/// S2, the other side: every right of every capability is used in some run.
-fn unused_rights(wiring: &Wiring, chosen: &[Scenario], report: &mut Report) {
-    let mut all: BTreeMap<(String, String, String), bool> = BTreeMap::new();
-    for scenario in chosen.iter().filter(|scenario| scenario.asks("S2")) {
-        let mut look = |settings: &Value, rights: fn(&Setup) -> BTreeSet<Right>| {
-            let setup = (wiring.operator)(settings).unwrap();
-            let names: Vec<&str> = setup.capabilities.iter().map(|c| c.name()).collect();
-            for (role, rule, verb, about) in rights(&setup) {
-                let is_used = report.used.contains(&(role, rule, verb.clone()));
-                *all.entry((names.join(" "), about, verb)).or_default() |= is_used;
-            }
-        };
-        look(&scenario.settings, rights);
-        let within = scenario.clusters.iter().filter_map(|c| c.operator.as_ref());
-        within.for_each(|within| look(&within.settings, rights_within));
-    }
-    for ((capability, about, verb), is_used) in all {
-        let reason = UNNEEDED
-            .iter()
-            .find(|known| (known.0, known.1, known.2) == (&capability, &about, &verb));
-        let text = match reason {
-            Some(_) if is_used => format!("{capability}: {verb} {about} is used after all"),
-            _ => format!("{capability}: nothing ever needed to {verb} {about}"),
-        };
-        report.note("S2", is_used != reason.is_some(), &text);
-    }
 }
 
 /// Mutants, several at once.

@@ -339,12 +339,18 @@ impl Stage {
         self.patch(&format!("{CANARIES}/web"), &patch).await;
     }
 
-    /// How many writes the operator has sent.
-    pub(crate) fn writes(&self) -> usize {
+    /// How many requests there have been.
+    pub(crate) fn requests(&self) -> u64 {
+        self.cluster.trace().len()
+    }
+
+    /// How many writes the operator has sent since there were so many requests.
+    pub(crate) fn writes_since(&self, before: u64) -> usize {
         let all = self.cluster.trace().records();
-        let ours = all
-            .iter()
-            .filter(|record| record.context.starts_with("controller=canary"));
+        let oldest = all.first().map_or(before, |record| record.index);
+        assert!(oldest <= before, "what is looked for is forgotten");
+        let since = all.iter().filter(|record| record.index >= before);
+        let ours = since.filter(|record| record.context.starts_with("controller=canary"));
         ours.filter(|record| !matches!(record.verb.as_str(), "get" | "list" | "watch"))
             .count()
     }

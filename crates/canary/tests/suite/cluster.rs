@@ -91,6 +91,13 @@ impl Cluster {
             .insert(config, known(ConfigKind::ConfigMap, &object));
     }
 
+    /// What is in a config.
+    pub(crate) fn checksum(&self, name: &str) -> String {
+        let mut all = self.configs.iter();
+        let found = all.find(|(config, _)| config.name == name).unwrap();
+        found.1.checksum.clone()
+    }
+
     pub(crate) fn put(&mut self, object: Value) {
         let text = |path: &str| object.pointer(path).unwrap().as_str().unwrap().to_owned();
         let key = (text("/kind"), text("/metadata/name"));

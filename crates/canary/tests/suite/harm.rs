@@ -263,12 +263,6 @@ fn adopted(phase: &str) -> Cluster {
     cluster
 }
 
-fn checksum(cluster: &Cluster, name: &str) -> String {
-    let mut all = cluster.configs.iter();
-    let found = all.find(|(config, _)| config.name == name).unwrap();
-    found.1.checksum.clone()
-}
-
 #[test]
 fn a_changed_config_reaches_a_copy_that_flagger_made() {
     for phase in ["Succeeded", "Progressing"] {
@@ -280,7 +274,7 @@ fn a_changed_config_reaches_a_copy_that_flagger_made() {
         }
         cluster.config("conf", "2");
         assert_eq!(cluster.finish(), Phase::Succeeded, "{:?}", cluster.holds);
-        let both = ["conf", "conf-primary"].map(|name| checksum(&cluster, name));
+        let both = ["conf", "conf-primary"].map(|name| cluster.checksum(name));
         assert_eq!(both[0], both[1], "{phase}: the copy has what was analysed");
     }
 }

@@ -115,6 +115,7 @@ fn time_of_a_suspension_does_not_count() {
     assert!(play.holds.contains(&Reason::Suspended));
     play.wait(6_000);
     play.rules.suspend = false;
+    play.settle();
     play.wait(30);
     assert_eq!(play.run.phase, Phase::Progressing);
     play.wait(40);

@@ -112,23 +112,9 @@ fn scenario_17_a_changed_config_is_a_run_and_its_copy_changes_with_the_promotion
     cluster.config("conf", "2");
     cluster.settle();
     assert_eq!(cluster.phase(), Phase::Progressing);
-    let checksum = |cluster: &Cluster, name: &str| {
-        let mut all = cluster.configs.iter();
-        all.find(|(config, _)| config.name == name)
-            .unwrap()
-            .1
-            .checksum
-            .clone()
-    };
-    assert_ne!(
-        checksum(&cluster, "conf"),
-        checksum(&cluster, "conf-primary")
-    );
+    assert_ne!(cluster.checksum("conf"), cluster.checksum("conf-primary"));
     assert_eq!(cluster.finish(), Phase::Succeeded);
-    assert_eq!(
-        checksum(&cluster, "conf"),
-        checksum(&cluster, "conf-primary")
-    );
+    assert_eq!(cluster.checksum("conf"), cluster.checksum("conf-primary"));
 }
 
 #[test]
@@ -172,16 +158,10 @@ fn aborted(cluster: &mut Cluster) {
     assert_eq!(cluster.phase(), Phase::Failed);
 }
 
-fn checksum(cluster: &Cluster, name: &str) -> String {
-    let mut all = cluster.configs.iter();
-    let found = all.find(|(config, _)| config.name == name).unwrap();
-    found.1.checksum.clone()
-}
-
 /// A run of a changed config whose promotion has begun.
 fn reconfigured() -> (Cluster, String) {
     let mut cluster = started(&gateway());
-    let before = checksum(&cluster, "conf-primary");
+    let before = cluster.checksum("conf-primary");
     cluster.config("conf", "2");
     cluster.settle();
     for _ in 0..2 {
@@ -198,10 +178,10 @@ fn abort_during_a_promotion_restores_what_the_copy_is_configured_with() {
     let (mut cluster, before) = reconfigured();
     cluster.heals = false;
     cluster.settle();
-    let promoted = checksum(&cluster, "conf");
-    assert_eq!(checksum(&cluster, "conf-primary"), promoted);
+    let promoted = cluster.checksum("conf");
+    assert_eq!(cluster.checksum("conf-primary"), promoted);
     aborted(&mut cluster);
-    assert_eq!(checksum(&cluster, "conf-primary"), before);
+    assert_eq!(cluster.checksum("conf-primary"), before);
     let stamp = &cluster.get("Deployment", "web-primary")["metadata"]["annotations"];
     assert!(
         stamp["slipway.dev/canary-revision"]
@@ -214,20 +194,17 @@ fn abort_during_a_promotion_restores_what_the_copy_is_configured_with() {
 #[test]
 fn abort_between_a_config_and_the_template_restores_the_config() {
     let (mut cluster, before) = reconfigured();
-    while checksum(&cluster, "conf-primary") == before {
+    while cluster.checksum("conf-primary") == before {
         cluster.pass();
     }
     aborted(&mut cluster);
-    assert_eq!(checksum(&cluster, "conf-primary"), before);
+    assert_eq!(cluster.checksum("conf-primary"), before);
     // And it can be tried again.
     let command = json!({"verb": "retry", "id": "2", "by": "ann", "reason": "yes"}).to_string();
     let annotations = cluster.canary.metadata.annotations.get_or_insert_default();
     annotations.insert("slipway.dev/canary-command".to_owned(), command);
     assert_eq!(cluster.finish(), Phase::Succeeded, "{:?}", cluster.holds);
-    assert_eq!(
-        checksum(&cluster, "conf-primary"),
-        checksum(&cluster, "conf")
-    );
+    assert_eq!(cluster.checksum("conf-primary"), cluster.checksum("conf"));
 }
 
 #[test]

@@ -46,6 +46,8 @@ impl Step {
 struct Entries {
     /// Rises with every configuration of the data plane.
     epoch: usize,
+    /// Whether one configuration is being replaced by the next: a request may go by either.
+    is_turning: bool,
     steps: Vec<Step>,
     total: usize,
     lost: Vec<String>,
@@ -70,9 +72,15 @@ impl Ledger {
         self.entries().is_open = true;
     }
 
-    /// From now on requests go by another configuration.
+    /// From now on requests may go by another configuration.
+    pub(crate) fn begin_turn(&self) {
+        self.entries().is_turning = true;
+    }
+
+    /// From now on all requests do.
     pub(crate) fn turn(&self, share: u32) {
         let mut entries = self.entries();
+        entries.is_turning = false;
         entries.epoch += 1;
         if entries.steps.last().is_none_or(|step| step.share != share) {
             entries.steps.push(Step {
@@ -106,7 +114,7 @@ impl Ledger {
         let of_image = entries.images.entry(image).or_default();
         of_image.0 += 1;
         of_image.1 += usize::from(status >= 500);
-        let is_same = entries.epoch == epoch;
+        let is_same = entries.epoch == epoch && !entries.is_turning;
         if is_same && let Some(step) = entries.steps.last_mut() {
             if pod.contains("-primary-") {
                 step.source += 1;

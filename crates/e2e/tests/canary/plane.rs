@@ -132,6 +132,7 @@ impl Controller {
         let wanted = Routes { weights, upstreams };
         if wanted != self.loaded {
             self.ledger.starve(&wanted.starved());
+            self.ledger.begin_turn();
             self.nginx.load(&wanted).await?;
             let target = wanted.weights.iter().find(|one| one.0.ends_with(TARGET));
             let share = target.map_or(0, |(name, _)| wanted.share(name));

@@ -242,3 +242,16 @@ fn pair(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), Failure> {
     let value = HeaderValue::from_str(value).map_err(|_| wrong())?;
     Ok((name, value))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::ending;
+
+    #[test]
+    fn an_address_ends_as_it_has_to_once() {
+        for text in ["https://a/b", "https://a/b/", "https://a/b/slack"] {
+            assert_eq!(ending(text, "/slack"), "https://a/b/slack", "{text}");
+        }
+        assert_eq!(ending("https://a/b/", ""), "https://a/b/");
+    }
+}

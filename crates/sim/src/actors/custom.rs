@@ -69,10 +69,12 @@ pub(crate) fn definition(of: &Defined<'_>) -> Value {
     } else {
         json!({})
     };
+    // Groups of Kubernetes itself are protected: their definitions say who has approved them, or that nobody has.
+    let approval = json!({"api-approved.kubernetes.io": "unapproved, played in a simulation"});
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("{plural}.{group}")},
+        "metadata": {"name": format!("{plural}.{group}"), "annotations": approval},
         "spec": {
             "group": group,
             "scope": "Namespaced",

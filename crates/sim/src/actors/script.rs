@@ -305,11 +305,16 @@ impl Match {
                 .all(|(key, value)| labels.and_then(|labels| labels.get(key)) == Some(value))
             && self.image.as_deref().is_none_or(|wanted| {
                 let image = container.image.as_deref().unwrap_or_default();
-                match wanted.strip_suffix('*') {
-                    Some(start) => image.starts_with(start),
-                    None => image == wanted,
-                }
+                is_like(image, wanted)
             })
+    }
+}
+
+/// Whether an image is the one that is meant; a `*` at the end stands for any rest.
+pub(crate) fn is_like(image: &str, wanted: &str) -> bool {
+    match wanted.strip_suffix('*') {
+        Some(start) => image.starts_with(start),
+        None => image == wanted,
     }
 }
 

@@ -20,6 +20,7 @@ use slipway_runtime::outside::{
     Body, Limits, Manner, NoSecrets, Outside, SystemResolver, Terms, Transport,
 };
 
+use crate::actors::script::is_like;
 use crate::fault::{Adversary, CallFault, SLOW};
 use crate::history::{Asked, Image, Object, Recorder};
 use crate::replica::Replica;
@@ -82,10 +83,7 @@ impl World {
         let image = pod
             .as_ref()
             .and_then(|pod| pod.text("/spec/containers/0/image"));
-        image.is_some_and(|image| match wanted.strip_suffix('*') {
-            Some(start) => image.starts_with(start),
-            None => image == wanted,
-        })
+        image.is_some_and(|image| is_like(image, wanted))
     }
 }
 

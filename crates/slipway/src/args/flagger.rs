@@ -159,7 +159,7 @@ const FLAGS: &[Flag<Flagger>] = &[
     flag(
         "enable-leader-election",
         Slot::Bool(|o| &mut o.elects),
-        "Hold the Lease flagger-leader-election while acting, so that of several replicas only one acts.",
+        "The Lease flagger-leader-election is held while acting, whatever this says: of several replicas one acts, and the original waits for it.",
     ),
     flag(
         "leader-election-namespace",
