@@ -7,10 +7,13 @@ use slipway_kernel::fact::Refusal;
 use slipway_kernel::plan::Status;
 use slipway_kernel::{Action, Blocker, Event, Facts, ObjectRef, Plan, Purpose, Step, Target};
 
-use crate::assemblage::state::shortened;
+use crate::assemblage::state::begun;
 use crate::kinds;
 use crate::reasons::Reason;
 use crate::render::Applied;
+
+/// How much of what the API says is repeated, in characters. It names an object up to three times, each with up to 253.
+const LONGEST: usize = 1_024;
 
 /// What the API said when it refused a write, as it may be repeated: whoever is against a Secret may quote what is in it. Not too long:
 /// as much may be said of each of a thousand clusters.
@@ -21,7 +24,7 @@ pub(crate) fn repeated(object: &ObjectRef, refusal: &Refusal) -> String {
             refusal.reason
         );
     }
-    shortened(&refusal.message)
+    begun(&refusal.message, LONGEST)
 }
 
 /// A plan that is made.
@@ -142,6 +145,6 @@ mod tests {
         let said = repeated(&of(kinds::MODULE), &refusal("policy: no"));
         assert_eq!(said, "policy: no");
         let said = repeated(&of(kinds::MODULE), &refusal(&"x".repeat(5_000)));
-        assert!(said.chars().count() < 600);
+        assert!(said.chars().count() < 1_100);
     }
 }

@@ -78,10 +78,12 @@ pub(crate) fn interests() -> Vec<Interest> {
         made(by_made),
         sources(by_source),
         kustomizations(by_kustomization),
-        // Which control plane this is, is said in each cluster; it never changes.
+        // Which control plane this is, is said in each cluster; it never changes. Without the right to know it all else goes on, and
+        // what is not written into clusters says why.
         Interest::of::<Bare>(kinds::NAMESPACE, |_, _, _| Vec::new())
             .only("", SYSTEM)
-            .in_slot(namespace_slot(SYSTEM)),
+            .in_slot(namespace_slot(SYSTEM))
+            .where_defined(),
         // Before its agent is installed a cluster has no such kind.
         Interest::of::<Assembled>(kinds::ASSEMBLAGE, by_leaf)
             .at(Where::Members)

@@ -31,7 +31,7 @@ const MANY: usize = 100;
 /// on.
 const BRIEF: usize = 160;
 /// The same of one of few.
-const LONGEST: usize = 1024;
+const LONGEST: usize = 1_536;
 
 /// The status of a Rollout after a decision. Where nothing has changed, it is what is stored.
 pub fn status(world: &World, decision: &Decision, now: Timestamp) -> RolloutStatus {
