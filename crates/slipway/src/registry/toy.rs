@@ -171,7 +171,7 @@ static ENTRY: Entry = Entry {
         name: "toy",
         lease: CAPABILITY.profile.lease,
         oracles: &[Oracle {
-            id: "T1",
+            id: "TOY1",
             what: "nothing happens",
             check: |case| {
                 let mut findings = Findings::default();
@@ -280,7 +280,10 @@ fn its_scenarios_are_played_and_its_oracles_judge() {
     let toy = all.iter().find(|scenario| scenario.name == "toy").unwrap();
     let wiring = scenarios::wiring_of(&registry);
     let (_, verdicts) = runner::judge(toy, &wiring, &Trial::calm(), None).unwrap();
-    let verdict = verdicts.iter().find(|verdict| verdict.id == "T1").unwrap();
+    let verdict = verdicts
+        .iter()
+        .find(|verdict| verdict.id == "TOY1")
+        .unwrap();
     assert_eq!(verdict.findings.checked, 1);
     assert!(
         verdict.findings.violations.is_empty(),
