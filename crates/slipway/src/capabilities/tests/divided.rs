@@ -21,7 +21,9 @@ fn patch(made: &mut Made, resource: &str, name: &str, purpose: Option<Purpose>, 
     let conditions = json!({"metadata": {"resourceVersion": "1", "uid": name}});
     let number = made.request("PATCH", &uri, conditions);
     let purpose = purpose.map_or("status", Purpose::as_str);
-    purpose.clone_into(&mut made.last_request().context.purpose);
+    let context = &mut made.last_request().context;
+    "canary".clone_into(&mut context.controller);
+    purpose.clone_into(&mut context.purpose);
     let object = object(resource, name);
     let mut value = made.current(&object);
     merge(&mut value, body);
