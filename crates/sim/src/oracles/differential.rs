@@ -15,7 +15,7 @@ use jiff::SignedDuration;
 use serde_json::Value;
 use slipway_kernel::identity::ClusterId;
 
-use super::masks::{is_counted, is_fleeting, is_left_out, is_time, left_out};
+use super::masks::{is_counted, is_fleeting, is_left_out, is_time, is_unordered, left_out};
 use super::{AFTERMATH, Case, Findings, workload};
 use crate::fault::{EventFault, RequestFault};
 use crate::history::{Change, Event, History, Image, Object, Review};
@@ -292,6 +292,9 @@ fn mask(value: &mut Value, names: &[&str]) {
                     *field = Value::String("a time".to_owned());
                 } else {
                     mask(field, names);
+                    if let (true, Value::Array(list)) = (is_unordered(key), field) {
+                        list.sort_by_cached_key(|one| one.get("name").map(Value::to_string));
+                    }
                 }
             }
         }

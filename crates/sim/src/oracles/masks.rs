@@ -17,6 +17,8 @@ enum Hides {
     Abroad(&'static str, &'static [&'static str]),
     /// What texts of these names say: that there is one is compared.
     Times(&'static [&'static str]),
+    /// The order of lists of these names: what is in them is known by its name.
+    Order(&'static [&'static str]),
     /// All objects of these resources.
     Resources(&'static [&'static str]),
     /// Names of objects of these resources: they are compared by owner and state.
@@ -40,6 +42,7 @@ impl fmt::Display for Mask {
                 write!(f, "in members fields {} of {of}", names.join(", "))
             }
             Hides::Times(names) => write!(f, "times {}", names.join(", ")),
+            Hides::Order(names) => write!(f, "the order of {}", names.join(", ")),
             Hides::Resources(names) => write!(f, "all of {}", names.join(", ")),
             Hides::Names(names) => write!(f, "names of {}", names.join(", ")),
             Hides::Fleeting => write!(f, "what a capability calls fleeting"),
@@ -110,6 +113,10 @@ pub const MASKED: &[Mask] = &[
         why: "what a fault delayed has a later date",
     },
     Mask {
+        hides: Hides::Order(&["syncs"]),
+        why: "whoever came first is first in a list by names",
+    },
+    Mask {
         hides: Hides::Names(&["apps/replicasets", "apps/controllerrevisions", "/pods"]),
         why: "have a pod template's hash in them, or are drawn",
     },
@@ -153,6 +160,12 @@ pub(super) fn left_out(case: &Case<'_>, cluster: &ClusterId, resource: &str) -> 
 pub(super) fn is_time(name: &str) -> bool {
     let mut masks = MASKED.iter();
     masks.any(|mask| matches!(mask.hides, Hides::Times(all) if all.contains(&name)))
+}
+
+/// Whether the order of a list of this name says nothing.
+pub(super) fn is_unordered(name: &str) -> bool {
+    let mut masks = MASKED.iter();
+    masks.any(|mask| matches!(mask.hides, Hides::Order(all) if all.contains(&name)))
 }
 
 /// Whether objects of a resource are not compared at all.
