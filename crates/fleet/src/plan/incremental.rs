@@ -166,9 +166,12 @@ impl<'a> Pass<'a> {
     fn canary(&self, decision: &mut Decision) {
         self.newcomers(decision);
         let can_get = |seen: &Seen<'_>| self.ground.is_candidate(seen);
+        // Somebody may have it who was chosen before, was not selected for a moment, and is again: then that one goes first.
+        let has_it = |seen: &Seen<'_>| self.ground.holds_target(seen) && !is_changed(seen);
+        let is_held = self.survey().selected().any(has_it);
         let valid = self
             .first()
-            .filter(|seen| self.has_change(seen) || can_get(seen));
+            .filter(|seen| self.has_change(seen) || (can_get(seen) && !is_held));
         let Some(canary) = valid else {
             // The next plan moves it: first it has to be written down who it is.
             if let Some(run) = &mut decision.run {

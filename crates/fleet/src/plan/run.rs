@@ -150,7 +150,7 @@ impl Ground<'_> {
     }
 
     /// Whether a cluster has the target, though that has not proved itself.
-    fn holds_target(&self, seen: &Seen<'_>) -> bool {
+    pub(super) fn holds_target(&self, seen: &Seen<'_>) -> bool {
         let target = Some(self.survey.target());
         self.stable != target && seen.template() == target
     }

@@ -342,6 +342,21 @@ fn who_comes_back_to_go_first_is_written_down_before_it_moves() {
     assert_eq!(entry.revision.as_deref(), Some("t0-1"), "it moves then");
 }
 
+/// Found by `no_story_breaks_a_law`: who goes first is not selected for a moment, and another one was to go first meanwhile.
+#[test]
+fn who_has_the_change_already_goes_first_again_when_it_is_selected_again() {
+    let mut events = vec![
+        Event::Ready(0),
+        Event::Ready(0),
+        Event::Selected(1, false),
+        Event::Selected(1, true),
+    ];
+    events.extend(vec![Event::Nothing; 2]);
+    let story = tell(Strategy::Incremental, 2, &events);
+    let run = story.world.rollout.status.run.as_ref().unwrap();
+    assert_eq!(run.canary.as_deref(), Some("c1"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 2_000, ..ProptestConfig::default() })]
 
