@@ -91,7 +91,7 @@ impl OnServers {
 }
 
 /// Tiers that run only when they are asked for by their whole name: they have not been seen to pass from beginning to end.
-pub(super) const ASKED_FOR: &[&str] = &["end to end, canary"];
+pub(super) const ASKED_FOR: &[&str] = &["end to end, canary", "end to end, fleet, embedded"];
 
 /// Each has a control plane of its own, so that none sees what another leaves.
 pub(super) const ON_SERVERS: &[OnServers] = &[
@@ -157,6 +157,16 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
     },
     OnServers {
         name: "end to end, fleet",
+        test: "fleet",
+        variable: "SLIPWAY_REAL_FULL",
+        profile: Profile::Full,
+        members: 3,
+        is_driven_by_kubectl: true,
+        delivery: Delivery::Flux,
+        takes: 5,
+    },
+    OnServers {
+        name: "end to end, fleet, embedded",
         test: "fleet",
         variable: "SLIPWAY_REAL_FULL",
         profile: Profile::Full,
