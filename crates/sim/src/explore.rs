@@ -65,7 +65,8 @@ impl Default for Effort {
             is_whole: true,
             first_seed: 1,
             seeds: 100,
-            twins: 1,
+            // Asked for by hand until a whole run of pairs has been seen to agree (0012).
+            twins: 0,
             threads,
             most_failures: 5,
         }
