@@ -78,6 +78,15 @@ impl<'a> View<'a> {
         items(self.stores.typed::<Whole>(&self.home, kind), namespace)
     }
 
+    /// All `Assemblage`s, of all namespaces.
+    pub(crate) fn every_assemblage(&self) -> impl Iterator<Item = Item<Assembled>> {
+        let store = self
+            .stores
+            .typed::<Assembled>(&self.home, &kinds::ASSEMBLAGE);
+        let all = store.into_iter().flat_map(Store::objects);
+        all.filter_map(Item::<Assembled>::of)
+    }
+
     /// All assemblages of a namespace.
     pub(crate) fn assemblages(&self, namespace: &str) -> Vec<Item<Assembled>> {
         let store = self
