@@ -228,6 +228,17 @@ impl<'a> View<'a> {
         self.indexed(&kinds::REMOTE_ASSEMBLAGE, NAMING, MODULES)
     }
 
+    /// How many assemblages name a module of this kind.
+    pub(crate) fn count_naming(&self, kind: &Kind, namespace: &str, module: &str) -> usize {
+        let (stores, home) = (self.stores, &self.home);
+        let module = format!("{namespace}/{module}");
+        if *kind == kinds::MODULE {
+            stores.count_indexed::<Whole>(home, &kinds::REMOTE_ASSEMBLAGE, NAMING, &module)
+        } else {
+            stores.count_indexed::<Assembled>(home, &kinds::ASSEMBLAGE, NAMING, &module)
+        }
+    }
+
     /// The Secrets with values of a namespace of which a label says this.
     pub(crate) fn values(&self, namespace: &str, label: &str, value: &str) -> Vec<Item<Whole>> {
         let said = format!("{namespace}/{label}={value}");
