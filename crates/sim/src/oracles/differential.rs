@@ -15,7 +15,7 @@ use jiff::SignedDuration;
 use serde_json::Value;
 use slipway_kernel::identity::ClusterId;
 
-use super::masks::{is_counted, is_fleeting, is_left_out, is_time, is_unordered, left_out};
+use super::masks::{Masked, is_counted, is_fleeting, is_left_out, stable};
 use super::{AFTERMATH, Case, Findings, workload};
 use crate::fault::{EventFault, RequestFault};
 use crate::history::{Change, Event, History, Image, Object, Review};
@@ -212,9 +212,11 @@ fn compare_in(findings: &mut Findings, case: &Case<'_>, reference: &History, clu
 }
 
 /// The objects of the end by name, masked, as far as they have changed since the start, which both runs share. Those
-/// whose names no two runs share are counted by owner and state.
+/// whose names no two runs share are counted by owner and state; those with a version of another object in their names, by the rest
+/// of it.
 fn ends(case: &Case<'_>, history: &History, of: &ClusterId) -> BTreeMap<String, Vec<Value>> {
-    let mut masked: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let is_held_up = is_held_up(case);
+    let mut masked: BTreeMap<&str, Masked> = BTreeMap::new();
     let mut last: BTreeMap<&Object, &Change> = BTreeMap::new();
     let base = history.base_in(of);
     let changes = history.changes_in(of).iter();
@@ -233,13 +235,13 @@ fn ends(case: &Case<'_>, history: &History, of: &ClusterId) -> BTreeMap<String, 
         let value = match (&change.after, counted) {
             (None, true) => continue,
             (None, false) => Value::Null,
-            (Some(_), true) => summary(image.value()),
-            (Some(_), false) => {
+            (Some(_), _) if is_counted(&object.0) => summary(image.value()),
+            (Some(_), _) => {
                 let masked = masked
                     .entry(&object.0)
-                    .or_insert_with(|| left_out(case, of, &object.0));
+                    .or_insert_with(|| Masked::of(case, of, &object.0, is_held_up));
                 let mut value = image.value().clone();
-                mask(&mut value, masked);
+                masked.hide(&mut value);
                 value
             }
         };
@@ -257,7 +259,10 @@ fn key(case: &Case<'_>, object: &Object, image: &Image) -> Option<String> {
         return None;
     }
     if !is_counted(resource) {
-        return Some(format!("{resource} {namespace}/{name}"));
+        return Some(match stable(case, name) {
+            Some(stable) => format!("{resource} {namespace}/{stable}*"),
+            None => format!("{resource} {namespace}/{name}"),
+        });
     }
     let owner = image
         .text("/metadata/ownerReferences/0/name")
@@ -281,37 +286,6 @@ fn summary(value: &Value) -> Value {
         "ready": get("/status/readyReplicas"),
         "deleting": value.pointer("/metadata/deletionTimestamp").is_some(),
     })
-}
-
-fn mask(value: &mut Value, names: &[&str]) {
-    match value {
-        Value::Object(fields) => {
-            fields.retain(|key, _| !names.contains(&key.as_str()));
-            for (key, field) in fields.iter_mut() {
-                if is_time(key) && field.is_string() {
-                    *field = Value::String("a time".to_owned());
-                } else {
-                    mask(field, names);
-                    if let (true, Value::Array(list)) = (is_unordered(key), field) {
-                        list.sort_by_cached_key(|one| one.get("name").map(Value::to_string));
-                    }
-                }
-            }
-        }
-        Value::Array(list) => {
-            for one in list {
-                mask(one, names);
-            }
-        }
-        // A status inside a ConfigMap.
-        Value::String(text) if text.starts_with('{') => {
-            if let Ok(mut inside) = serde_json::from_str::<Value>(text) {
-                mask(&mut inside, names);
-                *value = inside;
-            }
-        }
-        _ => {}
-    }
 }
 
 /// The first place where two values differ.
