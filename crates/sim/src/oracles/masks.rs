@@ -128,6 +128,9 @@ pub const MASKED: &[Mask] = &[
     },
 ];
 
+/// What counts changes of a spec: how often that is changed is compared, where it may differ by one.
+const COUNTED: &[&str] = &["generation", "observedGeneration"];
+
 /// What a capability says itself, as it is printed.
 pub(super) fn own(one: &Specifics) -> Vec<String> {
     let Specifics { name, fleeting, .. } = one;
@@ -154,8 +157,13 @@ pub(super) fn own(one: &Specifics) -> Vec<String> {
         ),
     ];
     let told = told.iter().filter(|(names, ..)| !names.is_empty());
-    told.map(|(names, what, why)| format!("in {name}: {what} {}: {why}", names.join(", ")))
-        .collect()
+    let told =
+        told.map(|(names, what, why)| format!("in {name}: {what} {}: {why}", names.join(", ")));
+    let counts = (!one.superseded.is_empty()).then(|| {
+        let (fields, of) = (COUNTED.join(", "), one.superseded.join(", "));
+        format!("in {name}: fields {fields} of {of}: how often a spec was changed is compared")
+    });
+    told.chain(counts).collect()
 }
 
 /// What is not compared of the objects of one resource in one cluster.
@@ -200,6 +208,9 @@ impl Masked {
             self.fields.extend(one.fleeting_annotations);
             self.fields.extend(one.fleeting.hashes);
             self.stable.push(one.fleeting.stable);
+            if one.superseded.contains(&resource) {
+                self.fields.extend(COUNTED);
+            }
             if one.statuses.iter().any(|(own, _)| *own == resource) {
                 self.times.extend(one.fleeting.times);
                 self.lists.extend(one.fleeting.lists);

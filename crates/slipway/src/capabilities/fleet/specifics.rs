@@ -18,13 +18,16 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     maps: &[],
     fleeting_maps: &[],
     copies: &[],
-    // Of which object an assemblage was written: one that was made a moment later has another uid.
-    fleeting_annotations: &["fleet.squaremo.dev/written-by"],
+    // Of which object an assemblage was written: one that was made a moment later has another uid, and another generation.
+    fleeting_annotations: &[
+        "fleet.squaremo.dev/written-by",
+        "fleet.squaremo.dev/written-generation",
+    ],
     fleeting: Fleeting {
         times: &["started", "finished", "canaryPassed"],
         lists: &["syncs"],
         annals: &["history"],
-        hashes: &["observedSync", APPLIED_SPEC],
+        hashes: &["observedSync", APPLIED_SPEC, "fleet.squaremo.dev/written"],
         stable,
     },
     statuses: &[
