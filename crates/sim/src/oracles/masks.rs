@@ -247,7 +247,8 @@ impl Masked {
                 }
             }
             Value::String(text) => {
-                let stable = self.stable.iter().find_map(|stable| stable(text));
+                let said: &str = text;
+                let stable = self.stable.iter().find_map(|stable| stable(said));
                 if let Some(hidden) = stable.map(|stable| format!("{stable}*")) {
                     *text = hidden;
                 }
