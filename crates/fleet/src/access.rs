@@ -5,97 +5,81 @@
 use slipway_api::fleet::GROUP;
 use slipway_kernel::permission::{Permission, Scope};
 
-pub(crate) const fn of(
-    group: &'static str,
-    resource: &'static str,
-    verbs: &'static [&'static str],
-    why: &'static str,
-) -> Permission {
-    Permission {
-        group,
-        resource,
-        verbs,
-        names: &[],
-        scope: Scope::Watched,
-        why,
-    }
-}
-
 /// Every permission that the fleet uses in the control plane.
 pub const PERMISSIONS: &[Permission] = &[
-    of(
+    Permission::watched(
         GROUP,
         "rollouts",
         &["get", "list", "watch", "patch"],
         "to know the rollouts, and to have a say before one goes",
     ),
-    of(
+    Permission::watched(
         GROUP,
         "rollouts/status",
         &["patch"],
         "to report how far a rollout is",
     ),
-    of(
+    Permission::watched(
         GROUP,
         "modules",
         &["get", "list", "watch", "create", "patch", "delete"],
         "to keep the revisions of a rollout",
     ),
-    of(
+    Permission::watched(
         GROUP,
         "modules/status",
         &["patch"],
         "to report where a module is assigned",
     ),
-    of(
+    Permission::watched(
         GROUP,
         "bootstrapmodules",
         &["get", "list", "watch", "create", "patch", "delete"],
         "to keep the revisions of a rollout",
     ),
-    of(
+    Permission::watched(
         GROUP,
         "bootstrapmodules/status",
         &["patch"],
         "to report where a module is assigned",
     ),
-    of(
+    Permission::watched(
         GROUP,
         "remoteassemblages",
         &["get", "list", "watch", "create", "patch", "delete"],
         "to assign configuration to clusters",
     ),
-    of(
+    Permission::watched(
         GROUP,
         "remoteassemblages/status",
         &["patch"],
         "to report how far a cluster is",
     ),
-    of(
+    Permission::watched(
         GROUP,
         "assemblages",
         &["get", "list", "watch", "create", "patch", "delete"],
         "to assign what is applied from here",
     ),
-    of(
+    Permission::watched(
         GROUP,
         "assemblages/status",
         &["patch"],
         "to report how far what is applied from here is",
     ),
-    of(
+    Permission::watched(
         "cluster.x-k8s.io",
         "clusters",
         &["get", "list", "watch"],
         "to know the clusters",
     ),
-    of(
+    Permission::watched(
         "",
         "secrets",
         &["get", "list", "watch", "create", "patch", "delete"],
         "to reach clusters, and for values that are secret",
     ),
-    of(
+    Permission::watched(
         "",
         "configmaps",
         &["list", "watch"],
@@ -117,19 +101,19 @@ pub const PERMISSIONS: &[Permission] = &[
         scope: Scope::Cluster,
         why: "to tell clusters which control plane they belong to",
     },
-    of(
+    Permission::watched(
         "apps",
         "controllerrevisions",
         &["get", "list", "watch", "create", "patch", "delete"],
         "to keep what a rollout was before",
     ),
-    of(
+    Permission::watched(
         "source.toolkit.fluxcd.io",
         "gitrepositories",
         &["get", "list", "watch", "create", "patch", "delete"],
         "to have what is applied from here fetched",
     ),
-    of(
+    Permission::watched(
         "kustomize.toolkit.fluxcd.io",
         "kustomizations",
         &["get", "list", "watch", "create", "patch", "delete"],

@@ -10,7 +10,7 @@ use slipway_api::fleet::assemblage::SyncState;
 use slipway_api::fleet::names::AGENT_LEASE;
 use slipway_kernel::capability::{Gauge, Lane, Severity};
 use slipway_kernel::interest::Interest;
-use slipway_kernel::store::{Item, Meta, Store};
+use slipway_kernel::store::{Item, Meta};
 use slipway_kernel::{ClusterId, Controller, Facts, Fence, Key, Plan, Stores};
 
 use crate::assemblage::KustomizationSeen;
@@ -123,11 +123,7 @@ fn expansion<'a>(view: &'a View<'a>, item: &'a Item<Assembled>) -> Expansion<'a>
 
 /// All assemblages that are about the cluster that they are in.
 fn ours(view: &View<'_>) -> Vec<Item<Assembled>> {
-    let store = view
-        .stores
-        .typed::<Assembled>(&view.home, &kinds::ASSEMBLAGE);
-    let all = store.into_iter().flat_map(Store::objects);
-    let all = all.filter_map(Item::<Assembled>::of);
+    let all = view.every_assemblage();
     all.filter(|item| item.body().cluster().is_none()).collect()
 }
 

@@ -226,7 +226,9 @@ impl World {
     fn refused(&self, kind: Kind, name: &str, values: &Substitutions) -> Option<state::Told> {
         let object = ObjectRef::local(kind, &self.namespace, name);
         let said = self.refusals.get(&object)?;
-        let said = if values.secret.is_empty() {
+        let said = if object.kind == kinds::SECRET {
+            "what it says may have secret values in it, and is not repeated".to_owned()
+        } else if values.secret.is_empty() {
             state::shortened(said)
         } else {
             "what it said is in the operator's log".to_owned()

@@ -1,6 +1,7 @@
 //! What an assemblage's conditions say: how far all of its syncs are together.
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use slipway_api::fleet::assemblage::{AssemblageStatus, SyncState};
 use slipway_kernel::condition::{READY, RECONCILING, clear, set as put};
 
@@ -28,17 +29,28 @@ pub(crate) fn set(status: &mut AssemblageStatus, generation: i64, now: Timestamp
     put(
         conditions, READY, is_ready, reason, &message, generation, now,
     );
-    if !is_ready && updating > 0 {
-        put(
+    let is_at_work = !is_ready && updating > 0;
+    let why = is_at_work.then_some((reason, message.as_str()));
+    reconciling(conditions, why, generation, now);
+}
+
+/// Sets `Reconciling` with a reason and a sentence; where there are none, it is not said.
+pub(crate) fn reconciling(
+    conditions: &mut Vec<Condition>,
+    why: Option<(&str, &str)>,
+    generation: i64,
+    now: Timestamp,
+) {
+    match why {
+        Some((reason, message)) => put(
             conditions,
             RECONCILING,
             true,
             reason,
-            &message,
+            message,
             generation,
             now,
-        );
-    } else {
-        clear(conditions, RECONCILING);
+        ),
+        None => clear(conditions, RECONCILING),
     }
 }

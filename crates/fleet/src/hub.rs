@@ -234,11 +234,7 @@ fn entries(view: &View<'_>, kind: &Kind) -> Vec<Item<Whole>> {
 }
 
 fn bootstraps(view: &View<'_>) -> Vec<Item<Assembled>> {
-    let store = view
-        .stores
-        .typed::<Assembled>(&view.home, &kinds::ASSEMBLAGE);
-    let all = store.into_iter().flat_map(Store::objects);
-    let all = all.filter_map(Item::<Assembled>::of);
+    let all = view.every_assemblage();
     all.filter(|item| item.body().cluster().is_some()).collect()
 }
 

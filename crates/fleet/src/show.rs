@@ -100,10 +100,8 @@ fn clusters(object: &Value) -> impl Iterator<Item = Row> {
         for field in ["/revision", "/reason"] {
             info.extend(Some(text(cluster, field)).filter(|text| !text.is_empty()));
         }
+        let title = format!("Rollout/{rollout}/{name}");
         Row {
-            namespace: namespace.clone(),
-            icon: ("◦", "-"),
-            title: format!("Rollout/{rollout}/{name}"),
             name: format!("Cluster {namespace}/{name}"),
             state: match word.as_str() {
                 state::FAILED => State::Bad,
@@ -114,7 +112,7 @@ fn clusters(object: &Value) -> impl Iterator<Item = Row> {
             problem: text(cluster, "/message"),
             word,
             info,
-            ..Row::default()
+            ..below(&namespace, title)
         }
     })
 }
@@ -150,6 +148,16 @@ fn assemblage(object: &Value) -> Row {
     }
 }
 
+/// The beginning of a row below another one.
+fn below(namespace: &str, title: String) -> Row {
+    Row {
+        namespace: namespace.to_owned(),
+        icon: ("◦", "-"),
+        title,
+        ..Row::default()
+    }
+}
+
 fn syncs(object: &Value) -> impl Iterator<Item = Row> {
     let namespace = text(object, "/metadata/namespace");
     let assemblage = text(object, "/metadata/name");
@@ -158,10 +166,8 @@ fn syncs(object: &Value) -> impl Iterator<Item = Row> {
     unsettled.map(move |sync| {
         let name = text(sync, "/name");
         let word = text(sync, "/state");
+        let title = format!("Assemblage/{assemblage}/{name}");
         Row {
-            namespace: namespace.clone(),
-            icon: ("◦", "-"),
-            title: format!("Assemblage/{assemblage}/{name}"),
             name: format!("sync {namespace}/{assemblage}/{name}"),
             state: match word.as_str() {
                 "failed" => State::Bad,
@@ -171,7 +177,7 @@ fn syncs(object: &Value) -> impl Iterator<Item = Row> {
             problem: text(sync, "/message"),
             info: vec![text(sync, "/reason")],
             word,
-            ..Row::default()
+            ..below(&namespace, title)
         }
     })
 }

@@ -198,12 +198,7 @@ pub struct Substitutions {
 
 /// Specialises a sync where it is expanded.
 pub fn substitutions(sync: &NamedSync, known: &Known) -> Specialised<Substitutions> {
-    let kustomize = sync
-        .package
-        .clone()
-        .unwrap_or_default()
-        .kustomize
-        .unwrap_or_default();
+    let kustomize = sync.kustomize();
     let texts = match kustomize.substitutions() {
         Ok(texts) => texts,
         Err(error) => return Specialised::blocked(Reason::InvalidSubstitute.as_str(), &error),

@@ -12,6 +12,7 @@
 //! cluster that it is taken for.
 
 mod identity;
+mod refused;
 mod settle;
 mod statuses;
 mod throttle;
@@ -486,7 +487,8 @@ impl Execution {
                 tracing::info!(controller, verb, %object, %purpose, epoch, "object written");
             }
             Outcome::Refused(refused) | Outcome::Absent(refused) | Outcome::Unknown(refused, _) => {
-                let (reason, message) = (refused.reason.as_str(), &refused.message);
+                let reason = refused.reason.as_str();
+                let message = refused::repeated(object, &refused.message);
                 tracing::warn!(controller, verb, %object, %purpose, ended, reason, message, "write not done");
             }
             Outcome::Conflict | Outcome::Busy(_) => {

@@ -18,7 +18,7 @@ mod specifics;
 pub mod workload;
 
 pub use masks::{MASKED, Mask};
-pub use specifics::Specifics;
+pub use specifics::{Fleeting, Specifics};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -228,6 +228,13 @@ impl Oracles {
         let brought = self.specifics.iter().flat_map(|one| one.oracles);
         let writes = OF_WRITES.iter().chain(OF_MEMBERS).chain(OF_CALLS);
         writes.chain(brought).chain(OF_RUNS)
+    }
+
+    /// What G8 does not compare, and why.
+    pub fn masks(&self) -> Vec<String> {
+        let general = MASKED.iter().map(ToString::to_string);
+        let own = self.specifics.iter().flat_map(|one| masks::own(one));
+        general.chain(own).collect()
     }
 
     /// Asks all oracles that watch this scenario.

@@ -38,7 +38,6 @@ use mutants::Catch;
 use slipway::scenarios;
 use slipway_sim::explore::{self, Effort, Known, Report};
 use slipway_sim::history;
-use slipway_sim::oracles::MASKED;
 use slipway_sim::runner;
 use slipway_sim::scenario::Scenario;
 use slipway_sim::share;
@@ -66,7 +65,7 @@ fn main() -> ExitCode {
         return measure(&wiring, &chosen);
     }
     let report = run(&wiring, &chosen, &arguments);
-    conclude(&report)
+    conclude(&wiring, &report)
 }
 
 /// Whether a scenario has this text in its name, or has not, if it begins with `!`.
@@ -305,12 +304,12 @@ fn tell(report: &Report) {
     }
 }
 
-fn conclude(report: &Report) -> ExitCode {
+fn conclude(wiring: &Wiring, report: &Report) -> ExitCode {
     for line in report.table() {
         println!("{line}");
     }
     println!("not compared by G8:");
-    for mask in MASKED {
+    for mask in wiring.oracles.masks() {
         println!("  {mask}");
     }
     for note in &report.notes {

@@ -80,6 +80,14 @@ pub struct NamedSync {
     pub package: Option<Package>,
 }
 
+impl NamedSync {
+    /// How it is applied, where nothing is said as a package without anything means.
+    pub fn kustomize(&self) -> Kustomize {
+        let package = self.package.clone().unwrap_or_default();
+        package.kustomize.unwrap_or_default()
+    }
+}
+
 /// A module in the same namespace.
 #[derive(
     Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,

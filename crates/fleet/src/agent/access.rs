@@ -5,41 +5,39 @@
 use slipway_api::fleet::GROUP;
 use slipway_kernel::permission::{Permission, Scope};
 
-use crate::access::of;
-
 /// Every permission that the agent uses.
 pub const PERMISSIONS: &[Permission] = &[
-    of(
+    Permission::watched(
         GROUP,
         "assemblages",
         &["get", "list", "watch", "patch"],
         "to know what the cluster is to have, and to have a say before one goes",
     ),
-    of(
+    Permission::watched(
         GROUP,
         "assemblages/status",
         &["patch"],
         "to report how far the cluster is",
     ),
-    of(
+    Permission::watched(
         "source.toolkit.fluxcd.io",
         "gitrepositories",
         &["get", "list", "watch", "create", "patch", "delete"],
         "to have configuration fetched",
     ),
-    of(
+    Permission::watched(
         "kustomize.toolkit.fluxcd.io",
         "kustomizations",
         &["get", "list", "watch", "create", "patch", "delete"],
         "to have it applied",
     ),
-    of(
+    Permission::watched(
         "",
         "secrets",
         &["get", "list", "watch", "create", "patch", "delete"],
         "for values that are secret",
     ),
-    of(
+    Permission::watched(
         "",
         "configmaps",
         &["list", "watch"],

@@ -1,17 +1,18 @@
-//! Whether a change in a cluster's assemblage is news to a Rollout.
+//! Whether a change in a cluster's assemblage is news to a Rollout, or to a module.
 
 use serde_json::Value;
 use slipway_api::fleet::assemblage::SyncState;
-use slipway_kernel::Kind;
 use slipway_kernel::fields::text;
 use slipway_kernel::store::Item;
+use slipway_kernel::{Key, Kind};
 
 use super::reach::is_known_unreachable;
-use crate::kinds;
+use super::view::View;
 use crate::observe::assemblage::entry;
 use crate::observe::seen::Whole;
 use crate::reasons::{Reason, state};
 use crate::render::assignment::Layer;
+use crate::{kinds, work};
 
 /// What is told of a cluster that cannot be reached.
 const AWAY: &str = Reason::Unreachable.as_str();
@@ -68,4 +69,20 @@ pub(super) fn is_told(
         }
         _ => false,
     }
+}
+
+/// The modules without a selector that tell of more or fewer assemblages than name them: no assemblage leads to a module that it
+/// named before and names no more. One that an assemblage names twice is looked at with each change, which is harmless.
+pub(super) fn miscounted(view: &View<'_>, kind: &Kind, namespace: &str) -> Vec<Key> {
+    let is_off = |item: &Item<Whole>| {
+        let object = item.body().object();
+        let told = object.pointer("/status/summary/total");
+        let told = told.and_then(Value::as_u64);
+        let named = view.count_naming(kind, namespace, &item.meta().name);
+        object.pointer("/spec/selector").is_none() && told != u64::try_from(named).ok()
+    };
+    let all = view.all(kind, namespace).into_iter();
+    all.filter(is_off)
+        .map(|item| work::at_home(kind, namespace, &item.meta().name))
+        .collect()
 }

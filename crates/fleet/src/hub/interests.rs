@@ -7,8 +7,8 @@ use slipway_kernel::interest::{Interest, Triggers, Where};
 use super::triggers::{
     by_assemblage, by_bootstrap_module, by_cluster, by_kubeconfig, by_kustomization, by_leaf,
     by_made, by_member, by_module, by_one_kubeconfig, by_remote, by_revision, by_source, by_values,
-    itself, means_itself, meant_by_kubeconfig, meant_by_remote, naming, of_cluster, of_uid,
-    of_values,
+    itself, means_itself, meant_by_kubeconfig, meant_by_remote, naming, naming_bootstrap_modules,
+    of_cluster, of_uid, of_values,
 };
 use crate::assemblage::{KustomizationSeen, SourceSeen};
 use crate::kinds;
@@ -28,7 +28,7 @@ pub(crate) const OF_CLUSTER: &str = "cluster";
 /// `RemoteAssemblages` by the uid of the cluster that they recorded.
 pub(crate) const OF_UID: &str = "uid";
 
-/// `RemoteAssemblages` that name modules: under [`MODULES`].
+/// Assemblages by the modules that they name, as `namespace/name`; all `RemoteAssemblages` that name any: under [`MODULES`].
 pub(crate) const NAMING: &str = "naming";
 /// What those are found by.
 pub(crate) const MODULES: &str = "modules";
@@ -62,7 +62,8 @@ pub(crate) fn interests() -> Vec<Interest> {
             .indexed(OF_UID, of_uid)
             .indexed(NAMING, naming)
             .meaning(meant_by_remote),
-        Interest::of::<Assembled>(kinds::ASSEMBLAGE, by_assemblage),
+        Interest::of::<Assembled>(kinds::ASSEMBLAGE, by_assemblage)
+            .indexed(NAMING, naming_bootstrap_modules),
         Interest::of::<Whole>(kinds::CONTROLLER_REVISION, by_revision).labelled(names::ROLLOUT),
         cluster(kinds::CLUSTER),
         cluster(kinds::CLUSTER_BEFORE),

@@ -207,6 +207,7 @@ fn revisions(view: &View<'_>, one: &Assigner<'_>) -> BTreeMap<String, (TemplateS
         return named.into_iter().collect();
     }
     let mut all = BTreeMap::new();
+    let mut recorded = BTreeSet::new();
     for (kind, item) in kept(view, one) {
         let object = item.body().object();
         let labels = strings(object, "/metadata/labels");
@@ -219,17 +220,20 @@ fn revisions(view: &View<'_>, one: &Assigner<'_>) -> BTreeMap<String, (TemplateS
         let made = text(object, "/metadata/creationTimestamp");
         let made = made.and_then(|made| made.parse().ok()).unwrap_or_default();
         if let (Some(revision), Some(template)) = (labels.get(REVISION), template) {
+            if kind == kinds::CONTROLLER_REVISION {
+                recorded.insert(revision.clone());
+            }
             all.insert(revision.clone(), (template, made));
         }
     }
     if text(&one.rollout, "/spec/strategy") == Some("Replace") {
-        // Its module has to say the same as the last record.
+        // Its module has to say the same as the last record, and that has to be there: one of the two writes may have failed.
         let name = &one.item.meta().name;
         let module = view.get(&target_kind(one), one.namespace(), name);
         let is_of = module.map(|module| strings(module.body().object(), "/metadata/labels"));
         let is_of = is_of.and_then(|mut labels| labels.remove(REVISION));
         if let Asked::For(wanted) = crate::observe::Rollout::of(&one.rollout).wanted
-            && is_of.as_ref() != Some(&wanted.target)
+            && (is_of.as_ref() != Some(&wanted.target) || !recorded.contains(&wanted.target))
         {
             all.remove(&wanted.target);
         }

@@ -7,7 +7,7 @@ use slipway_kernel::finalizer::{Finalizers, Phase};
 use slipway_kernel::store::{Item, Meta, Seen};
 use slipway_kernel::{ClusterId, Key, Kind, Stores};
 
-use super::concern::is_told;
+use super::concern::{is_told, miscounted};
 use super::interests::MODULES;
 use super::view::{View, cluster_of, whole};
 use crate::assemblage::KustomizationSeen;
@@ -38,11 +38,32 @@ pub(super) fn of_values(seen: &Seen) -> Vec<String> {
 }
 
 pub(super) fn naming(seen: &Seen) -> Vec<String> {
-    let mut syncs = whole(seen)
-        .into_iter()
-        .flat_map(|object| list(object, "/spec/assemblage/syncs"));
-    let is_naming = syncs.any(|sync| sync.get("module").is_some());
-    is_naming.then(|| MODULES.to_owned()).into_iter().collect()
+    let Some(object) = whole(seen) else {
+        return Vec::new();
+    };
+    let path = "/spec/assemblage/syncs";
+    let is_naming = list(object, path).any(|sync| sync.get("module").is_some());
+    let any = is_naming.then(|| MODULES.to_owned());
+    any.into_iter()
+        .chain(named(&seen.meta, object, path))
+        .collect()
+}
+
+pub(super) fn naming_bootstrap_modules(seen: &Seen) -> Vec<String> {
+    let body = seen.body.as_ref().ok();
+    let object = body.and_then(|body| body.downcast_ref::<Assembled>());
+    let named = object.map(|one| named(&seen.meta, one.object(), "/spec/syncs").collect());
+    named.unwrap_or_default()
+}
+
+/// The modules that syncs name, with their namespace.
+fn named<'a>(
+    meta: &'a Meta,
+    object: &'a Value,
+    path: &'a str,
+) -> impl Iterator<Item = String> + 'a {
+    let names = list(object, path).filter_map(|sync| text(sync, "/module/name"));
+    names.map(|name| format!("{}/{name}", meta.namespace))
 }
 
 pub(super) fn itself(_: &ClusterId, meta: &Meta, _: &Stores) -> Vec<Key> {
@@ -163,6 +184,7 @@ pub(super) fn by_remote(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key>
             work::over_there(&member, &meta.namespace, &meta.name),
         ];
         keys.extend(gone);
+        keys.extend(miscounted(&view, &kinds::MODULE, &meta.namespace));
         return keys;
     };
     let object = found.body().object();
@@ -177,6 +199,7 @@ pub(super) fn by_remote(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key>
         object,
         "/spec/assemblage/syncs",
     ));
+    keys.extend(miscounted(&view, &kinds::MODULE, &meta.namespace));
     keys
 }
 
@@ -195,6 +218,7 @@ pub(super) fn by_assemblage(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<
         &meta.namespace,
         &meta.name,
     )];
+    keys.extend(miscounted(&view, &kinds::BOOTSTRAP_MODULE, &meta.namespace));
     let Some(found) = view.assemblage(&meta.namespace, &meta.name) else {
         keys.extend(assigners(&view, &meta.namespace));
         return keys;

@@ -78,6 +78,15 @@ impl<'a> View<'a> {
         items(self.stores.typed::<Whole>(&self.home, kind), namespace)
     }
 
+    /// All `Assemblage`s, of all namespaces.
+    pub(crate) fn every_assemblage(&self) -> impl Iterator<Item = Item<Assembled>> {
+        let store = self
+            .stores
+            .typed::<Assembled>(&self.home, &kinds::ASSEMBLAGE);
+        let all = store.into_iter().flat_map(Store::objects);
+        all.filter_map(Item::<Assembled>::of)
+    }
+
     /// All assemblages of a namespace.
     pub(crate) fn assemblages(&self, namespace: &str) -> Vec<Item<Assembled>> {
         let store = self
@@ -217,6 +226,17 @@ impl<'a> View<'a> {
     /// The `RemoteAssemblages` of all namespaces that name modules.
     pub(crate) fn naming_modules(&self) -> Vec<Item<Whole>> {
         self.indexed(&kinds::REMOTE_ASSEMBLAGE, NAMING, MODULES)
+    }
+
+    /// How many assemblages name a module of this kind.
+    pub(crate) fn count_naming(&self, kind: &Kind, namespace: &str, module: &str) -> usize {
+        let (stores, home) = (self.stores, &self.home);
+        let module = format!("{namespace}/{module}");
+        if *kind == kinds::MODULE {
+            stores.count_indexed::<Whole>(home, &kinds::REMOTE_ASSEMBLAGE, NAMING, &module)
+        } else {
+            stores.count_indexed::<Assembled>(home, &kinds::ASSEMBLAGE, NAMING, &module)
+        }
     }
 
     /// The Secrets with values of a namespace of which a label says this.

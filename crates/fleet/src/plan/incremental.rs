@@ -23,6 +23,11 @@ pub(super) fn decide(
         decision.holds.push(hold);
         return;
     }
+    if let Some(hold) = survey.unresolved().filter(|_| decision.run.is_some()) {
+        // A change that is on its way is not over because nobody knows yet what is wanted.
+        decision.holds.push(hold);
+        return;
+    }
     run::supersede(world, survey, decision, now);
     let stable = decision.stable.clone();
     let ground = Ground {

@@ -36,7 +36,7 @@ pub(super) fn decide(
         !is_current || seen.is_settled() || !seen.cluster.is_reachable
     };
     let has_ended = decision.assign.is_empty() && survey.selected().all(is_done);
-    if !has_ended || decision.run.is_none() {
+    if !has_ended || decision.run.is_none() || survey.unresolved().is_some() {
         return;
     }
     // What nobody is ready with has not proved itself.

@@ -126,6 +126,12 @@ impl<'a> Seen<'a> {
         self.has_joined && !self.is_ill()
     }
 
+    /// Whether what its bindings refer to has not been read yet.
+    fn is_unresolved(&self) -> bool {
+        let unread = Reason::BindingUnread.as_str();
+        matches!(&self.cluster.wanted, Revision::Blocked { reason, .. } if reason == unread)
+    }
+
     /// Whether it could be given what it should have.
     pub fn can_move(&self) -> bool {
         matches!(self.standing, Standing::New | Standing::Outdated)
@@ -346,6 +352,17 @@ impl<'a> Survey<'a> {
         let hold = Hold::new(
             Reason::ClusterUnread,
             message,
+            "nobody has to do anything; it goes on by itself",
+        );
+        Some(hold.at(first.name))
+    }
+
+    /// Somebody whose bindings have not been read yet, so that what it is to have is not known: whether a change is over is not either.
+    pub(super) fn unresolved(&self) -> Option<Hold> {
+        let first = *self.in_order(Seen::is_unresolved).first()?;
+        let hold = Hold::new(
+            Reason::BindingUnread,
+            "what bindings refer to has not been read yet".to_owned(),
             "nobody has to do anything; it goes on by itself",
         );
         Some(hold.at(first.name))

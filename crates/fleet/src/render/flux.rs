@@ -98,12 +98,7 @@ pub fn kustomization_spec(
     values: &Substitutions,
     secret: Option<&str>,
 ) -> KustomizationSpec {
-    let kustomize = sync
-        .package
-        .clone()
-        .unwrap_or_default()
-        .kustomize
-        .unwrap_or_default();
+    let kustomize = sync.kustomize();
     let or = |value: Option<String>, default: &str| value.unwrap_or_else(|| default.to_owned());
     let from = secret.map(|name| SubstituteFrom {
         kind: "Secret".to_owned(),

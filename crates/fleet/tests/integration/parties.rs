@@ -135,6 +135,16 @@ fn an_external_rollout_gives_new_clusters_something_and_moves_nobody() {
                 applied.starts_with("v2@").then_some(())
             })
             .await;
+        // Both modules tell so, also the one that the entry names no more.
+        for (revision, total) in [(&first, 2), (&second, 1)] {
+            let module = format!("app-{revision}");
+            fleet
+                .until("told on both modules", 10, async |fleet: &Fleet| {
+                    let found = fleet.get("modules", &module).await?;
+                    (found["status"]["summary"]["total"] == total).then_some(())
+                })
+                .await;
+        }
         secs(30).await;
         let entry = fleet.assigned("paris", "app").await.unwrap();
         assert_eq!(entry["module"]["revision"], first.as_str());

@@ -123,3 +123,31 @@ fn a_change_that_waits_for_the_first_says_what_that_one_says() {
     let (_, message) = say("a", "Applied", "of what was before");
     assert!(message.ends_with("yet"), "{message}");
 }
+
+/// A process that has just begun has not read what bindings refer to. A change that is on its way stays so, with who goes first.
+#[test]
+fn a_change_is_not_over_while_it_is_not_known_what_is_wanted() {
+    let mut world = changing();
+    step(&mut world, noon());
+    let run = world.rollout.status.run.clone();
+    assert!(run.is_some());
+    let known: Vec<Revision> = world
+        .clusters
+        .values()
+        .map(|one| one.wanted.clone())
+        .collect();
+    for cluster in world.clusters.values_mut() {
+        cluster.wanted = Revision::Blocked {
+            reason: "BindingUnread".to_owned(),
+            message: "what its bindings refer to has not been read yet".to_owned(),
+        };
+    }
+    let decision = step(&mut world, noon());
+    assert!(decision.assign.is_empty() && decision.ended.is_empty());
+    assert_eq!(world.rollout.status.run, run);
+    for (cluster, known) in world.clusters.values_mut().zip(known) {
+        cluster.wanted = known;
+    }
+    play(&mut world, 30);
+    assert_eq!(world.rollout.status.stable_revision.as_deref(), Some("b"));
+}

@@ -1,7 +1,7 @@
 //! All stores of one replica.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Entry, Layout, Meta, Projection, Seen, Store, Undecodable};
@@ -158,6 +158,19 @@ impl Stores {
             .into_iter()
             .flatten()
             .filter_map(move |name| entry::<T>(store?.objects.get(name)?))
+    }
+
+    /// For how many objects an index gave this value.
+    pub fn count_indexed<T: Projection>(
+        &self,
+        cluster: &ClusterId,
+        kind: &Kind,
+        index: &'static str,
+        value: &str,
+    ) -> usize {
+        let store = self.typed::<T>(cluster, kind);
+        let names = store.and_then(|s| s.by_index.get(&(index, value.to_owned())));
+        names.map_or(0, BTreeSet::len)
     }
 
     /// Objects that could not be understood, and why.

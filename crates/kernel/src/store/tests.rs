@@ -51,10 +51,12 @@ fn stores() -> (Stores, StoreKey) {
 }
 
 fn names(stores: &Stores, colour: &str) -> Vec<String> {
-    stores
-        .indexed::<Colour>(&ClusterId::local(), &kinds::POD, "colour", colour)
-        .map(|entry| entry.meta.name.clone())
-        .collect()
+    let (home, pods) = (ClusterId::local(), kinds::POD);
+    let found = stores.indexed::<Colour>(&home, &pods, "colour", colour);
+    let found: Vec<String> = found.map(|entry| entry.meta.name.clone()).collect();
+    let count = stores.count_indexed::<Colour>(&home, &pods, "colour", colour);
+    assert_eq!(count, found.len());
+    found
 }
 
 fn colour(stores: &Stores, name: &str) -> Option<String> {

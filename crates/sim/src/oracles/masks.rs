@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use serde_json::Value;
 use slipway_api::names::{DISRUPTION_CLAIM, FENCE, RESTARTED_AT};
 use slipway_kernel::identity::ClusterId;
 
-use super::Case;
+use super::{Case, Specifics};
 use crate::history::Object;
 
 /// How something is kept out of the comparison.
@@ -17,13 +18,13 @@ enum Hides {
     Abroad(&'static str, &'static [&'static str]),
     /// What texts of these names say: that there is one is compared.
     Times(&'static [&'static str]),
-    /// The order of lists of these names: what is in them is known by its name.
+    /// The order of lists of these names: what is in them is known by its type.
     Order(&'static [&'static str]),
     /// All objects of these resources.
     Resources(&'static [&'static str]),
     /// Names of objects of these resources: they are compared by owner and state.
     Names(&'static [&'static str]),
-    /// What the capabilities say themselves ([`super::Specifics`]): annotations and `ConfigMap`s.
+    /// What the capabilities say themselves ([`super::Specifics`]): annotations, `ConfigMap`s, and what is in their own objects.
     Fleeting,
 }
 
@@ -89,32 +90,20 @@ pub const MASKED: &[Mask] = &[
         hides: Hides::Times(&[
             "lastTransitionTime",
             "lastUpdateTime",
-            "lastRestart",
-            "nextRestart",
             "since",
             "until",
             "startTime",
             "startedAt",
             "finishedAt",
-            "started",
-            "finished",
-            "canaryPassed",
             "time",
             "creationTimestamp",
             "updatedAt",
-            "at",
-            "due",
-            "stepSince",
-            "heldSince",
-            "unmeasuredSince",
-            "freeSince",
-            "stoppedSince",
         ]),
         why: "what a fault delayed has a later date",
     },
     Mask {
-        hides: Hides::Order(&["syncs"]),
-        why: "whoever came first is first in a list by names",
+        hides: Hides::Order(&["conditions"]),
+        why: "whichever was told first is first in a list by types",
     },
     Mask {
         hides: Hides::Names(&["apps/replicasets", "apps/controllerrevisions", "/pods"]),
@@ -139,33 +128,146 @@ pub const MASKED: &[Mask] = &[
     },
 ];
 
-/// Names of fields that are left out of a resource's objects in a cluster, with those that the capabilities call fleeting.
-pub(super) fn left_out(case: &Case<'_>, cluster: &ClusterId, resource: &str) -> Vec<&'static str> {
-    let mut names = Vec::new();
-    for mask in MASKED {
-        match mask.hides {
-            Hides::Fields(all) => names.extend(all),
-            Hides::Abroad(of, all) if !cluster.is_local() && of == resource => names.extend(all),
-            Hides::Fleeting => {
-                let fleeting = case.specifics.iter();
-                names.extend(fleeting.flat_map(|one| one.fleeting_annotations));
+/// What counts changes of a spec: how often that is changed is compared, where it may differ by one.
+const COUNTED: &[&str] = &["generation", "observedGeneration"];
+
+/// What a capability says itself, as it is printed.
+pub(super) fn own(one: &Specifics) -> Vec<String> {
+    let Specifics { name, fleeting, .. } = one;
+    let told = [
+        (
+            fleeting.times,
+            "times",
+            "what a fault delayed has a later date",
+        ),
+        (
+            fleeting.lists,
+            "the order of",
+            "whoever came first is first in a list by names",
+        ),
+        (
+            fleeting.annals,
+            "where something was held up",
+            "what people asked for meanwhile was never begun, or with others",
+        ),
+        (
+            fleeting.hashes,
+            "hashes",
+            "cover names with versions of other objects in them",
+        ),
+    ];
+    let told = told.iter().filter(|(names, ..)| !names.is_empty());
+    let told =
+        told.map(|(names, what, why)| format!("in {name}: {what} {}: {why}", names.join(", ")));
+    let counts = (!one.superseded.is_empty()).then(|| {
+        let (fields, of) = (COUNTED.join(", "), one.superseded.join(", "));
+        format!("in {name}: fields {fields} of {of}: how often a spec was changed is compared")
+    });
+    told.chain(counts).collect()
+}
+
+/// What is not compared of the objects of one resource in one cluster.
+pub(super) struct Masked {
+    fields: Vec<&'static str>,
+    times: Vec<&'static str>,
+    lists: Vec<&'static str>,
+    stable: Vec<fn(&str) -> Option<&str>>,
+}
+
+impl Masked {
+    /// By the table, and by what the capabilities call fleeting.
+    pub(super) fn of(
+        case: &Case<'_>,
+        cluster: &ClusterId,
+        resource: &str,
+        is_held_up: bool,
+    ) -> Self {
+        let mut all = Self {
+            fields: Vec::new(),
+            times: Vec::new(),
+            lists: Vec::new(),
+            stable: Vec::new(),
+        };
+        for mask in MASKED {
+            match mask.hides {
+                Hides::Fields(names) => all.fields.extend(names),
+                Hides::Abroad(of, names) if !cluster.is_local() && of == resource => {
+                    all.fields.extend(names);
+                }
+                Hides::Times(names) => all.times.extend(names),
+                Hides::Order(names) => all.lists.extend(names),
+                Hides::Fleeting => all.add_fleeting(case, resource, is_held_up),
+                _ => {}
+            }
+        }
+        all
+    }
+
+    fn add_fleeting(&mut self, case: &Case<'_>, resource: &str, is_held_up: bool) {
+        for one in case.specifics {
+            self.fields.extend(one.fleeting_annotations);
+            self.fields.extend(one.fleeting.hashes);
+            self.stable.push(one.fleeting.stable);
+            if one.superseded.contains(&resource) {
+                self.fields.extend(COUNTED);
+            }
+            if one.statuses.iter().any(|(own, _)| *own == resource) {
+                self.times.extend(one.fleeting.times);
+                self.lists.extend(one.fleeting.lists);
+                if is_held_up {
+                    self.fields.extend(one.fleeting.annals);
+                }
+            }
+        }
+    }
+
+    /// Takes out of a value what is not compared.
+    pub(super) fn hide(&self, value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                fields.retain(|key, _| !self.fields.contains(&key.as_str()));
+                for (key, field) in fields.iter_mut() {
+                    if field.is_string() && self.times.contains(&key.as_str()) {
+                        *field = Value::String("a time".to_owned());
+                        continue;
+                    }
+                    self.hide(field);
+                    if let (true, Value::Array(list)) = (self.lists.contains(&key.as_str()), field)
+                    {
+                        list.sort_by_cached_key(known_by);
+                    }
+                }
+            }
+            Value::Array(list) => list.iter_mut().for_each(|one| self.hide(one)),
+            // A status inside a ConfigMap.
+            Value::String(text) if text.starts_with('{') => {
+                if let Ok(mut inside) = serde_json::from_str::<Value>(text) {
+                    self.hide(&mut inside);
+                    *value = inside;
+                }
+            }
+            Value::String(text) => {
+                let said: &str = text;
+                let stable = self.stable.iter().find_map(|stable| stable(said));
+                if let Some(hidden) = stable.map(|stable| format!("{stable}*")) {
+                    *text = hidden;
+                }
             }
             _ => {}
         }
     }
-    names
 }
 
-/// Whether a field says when something was.
-pub(super) fn is_time(name: &str) -> bool {
-    let mut masks = MASKED.iter();
-    masks.any(|mask| matches!(mask.hides, Hides::Times(all) if all.contains(&name)))
+/// By what something in a list by names or types is known there.
+fn known_by(one: &Value) -> Option<String> {
+    let known = one.get("name").or_else(|| one.get("type"));
+    known.map(Value::to_string)
 }
 
-/// Whether the order of a list of this name says nothing.
-pub(super) fn is_unordered(name: &str) -> bool {
-    let mut masks = MASKED.iter();
-    masks.any(|mask| matches!(mask.hides, Hides::Order(all) if all.contains(&name)))
+/// What is compared of the name of an object that has a version of another one in it.
+pub(super) fn stable<'a>(case: &Case<'_>, name: &'a str) -> Option<&'a str> {
+    let mut all = case.specifics.iter();
+    all.find_map(|one| (one.fleeting.stable)(name))
 }
 
 /// Whether objects of a resource are not compared at all.

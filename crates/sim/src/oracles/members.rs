@@ -108,6 +108,12 @@ fn holds(value: &Value, text: &str) -> bool {
     }
 }
 
+/// Whether in the end nothing at home speaks of a cluster any more.
+pub(super) fn is_forgotten(history: &History, cluster: &ClusterId) -> bool {
+    let uid = history.members.get(cluster).and_then(|course| course.uid());
+    uid.is_some_and(|uid| !Record::of(history, uid, false).is_there(history.end))
+}
+
 /// What a cluster is called at home, whichever one has the name.
 fn name(cluster: &ClusterId) -> &str {
     let id = cluster.as_str();

@@ -21,6 +21,8 @@ pub struct Specifics {
     pub copies: &'static [&'static str],
     /// Annotations with dates and names that depend on the faults.
     pub fleeting_annotations: &'static [&'static str],
+    /// What else of the end depends on the faults.
+    pub fleeting: Fleeting,
     /// The kinds whose status it writes: `group/plural`, and the kind.
     pub statuses: &'static [(&'static str, &'static str)],
     /// The plurals of kinds by which people tell it what to do: who never hears of a change goes on as before.
@@ -38,6 +40,33 @@ pub struct Specifics {
     pub harmless: &'static [Purpose],
     /// Checks that in the end nothing is left that is due and unexplained.
     pub nothing_left: fn(&Case<'_>, &mut Findings),
+}
+
+/// What of a capability's objects depends on the faults, beside its annotations. Names of fields are those of the kinds whose status
+/// it writes.
+#[derive(Debug, Clone, Copy)]
+pub struct Fleeting {
+    /// Fields that say when something was: that there is one is compared.
+    pub times: &'static [&'static str],
+    /// Lists whose order says nothing: what is in them is known by its name.
+    pub lists: &'static [&'static str],
+    /// Fields that tell what happened one after the other: compared where nothing was held up.
+    pub annals: &'static [&'static str],
+    /// Hashes of what has such things in it, in any object.
+    pub hashes: &'static [&'static str],
+    /// Of a name that has a version of another object in it, in any object, what is compared.
+    pub stable: fn(&str) -> Option<&str>,
+}
+
+impl Fleeting {
+    /// Nothing.
+    pub const NONE: Self = Self {
+        times: &[],
+        lists: &[],
+        annals: &[],
+        hashes: &[],
+        stable: |_| None,
+    };
 }
 
 /// Whether this is the path of a `ConfigMap` that only the operator writes.

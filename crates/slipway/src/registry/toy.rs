@@ -20,7 +20,7 @@ use slipway_kernel::parts::Parts;
 use slipway_kernel::permission::{Permission, Scope};
 use slipway_kernel::store::{Projection, Undecodable};
 use slipway_kernel::{Controller, Facts, Fence, Key, Plan, Stores};
-use slipway_sim::oracles::{Findings, Oracle, Specifics};
+use slipway_sim::oracles::{Findings, Fleeting, Oracle, Specifics};
 use slipway_sim::runner;
 use slipway_sim::trial::Trial;
 
@@ -185,6 +185,7 @@ static ENTRY: Entry = Entry {
         fleeting_maps: &[],
         copies: &[],
         fleeting_annotations: &[],
+        fleeting: Fleeting::NONE,
         statuses: &[],
         orders: &[],
         superseded: &[],

@@ -85,6 +85,10 @@ impl Controller for Bent {
         self.inner.member_keys(stores, cluster)
     }
 
+    fn tells_of(&self, stores: &Stores, key: &Key) -> Option<ClusterId> {
+        self.inner.tells_of(stores, key)
+    }
+
     fn discovers(&self) -> Option<Where> {
         self.inner.discovers()
     }

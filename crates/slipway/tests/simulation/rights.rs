@@ -34,6 +34,18 @@ const UNNEEDED: &[(&str, &str, &[&str], &str)] = &[
         &["get"],
         "granted with list and watch, as the design's Role does",
     ),
+    (
+        "fleet",
+        "leases",
+        &["create", "get", "update"],
+        "no scenario of the fleet has a second replica; crates/runtime/tests/integration/election.rs elects for all",
+    ),
+    (
+        "agent",
+        "leases",
+        &["create", "get", "update"],
+        "the same of an agent",
+    ),
 ];
 
 /// Capability, resource and verb.

@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 use slipway_api::fleet::rollout::status::RolloutStatus;
 use slipway_kernel::capability::Severity;
-use slipway_kernel::condition::{PROGRESSING, READY, RECONCILING, STALLED, clear, set as put};
+use slipway_kernel::condition::{PROGRESSING, READY, STALLED, clear, set as put};
 
+use crate::conditions::reconciling;
 use crate::observe::World;
 use crate::plan::{Decision, Hold};
 use crate::reasons::{Reason, condition};
@@ -33,19 +34,9 @@ pub(super) fn set(world: &World, decision: &Decision, status: &mut RolloutStatus
         generation,
         now,
     );
-    if is_at_work && stalling.is_none() {
-        put(
-            conditions,
-            RECONCILING,
-            true,
-            reason,
-            &message,
-            generation,
-            now,
-        );
-    } else {
-        clear(conditions, RECONCILING);
-    }
+    let is_moving_on = is_at_work && stalling.is_none();
+    let why = is_moving_on.then_some((reason, message.as_str()));
+    reconciling(conditions, why, generation, now);
     match stalling {
         Some(hold) => put(
             conditions,

@@ -3,7 +3,7 @@
 use slipway_api::flagger::{FORMER, FORMER_TEMPLATE, PRIMARY, RESTART_ID};
 use slipway_api::purpose::canary as purpose;
 use slipway_sim::history::{Change, Object, Request};
-use slipway_sim::oracles::{Case, Oracle, Specifics};
+use slipway_sim::oracles::{Case, Fleeting, Oracle, Specifics};
 
 use super::oracles::{CANARIES, Canary, Scene};
 use super::{CAPABILITY, oracles};
@@ -16,6 +16,18 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     fleeting_maps: &[],
     copies: &[PRIMARY, FORMER],
     fleeting_annotations: &[FORMER_TEMPLATE, RESTART_ID],
+    fleeting: Fleeting {
+        times: &[
+            "at",
+            "due",
+            "stepSince",
+            "heldSince",
+            "unmeasuredSince",
+            "freeSince",
+            "stoppedSince",
+        ],
+        ..Fleeting::NONE
+    },
     statuses: &[(CANARIES, "Canary")],
     orders: &["canaries"],
     superseded: &[],

@@ -1,12 +1,12 @@
 //! What oracles must know of the fleet and of its agent.
 
 use serde_json::Value;
-use slipway_api::fleet::names::{ASSEMBLAGE, VALUES_FOR};
+use slipway_api::fleet::names::{APPLIED_SPEC, ASSEMBLAGE, VALUES_FOR};
 use slipway_api::purpose::fleet as purpose;
 use slipway_api::purpose::runtime;
 use slipway_fleet::{AGENT_CAPABILITY, CAPABILITY};
-use slipway_sim::history::{Change, Request};
-use slipway_sim::oracles::{Case, Oracle, Specifics};
+use slipway_sim::history::{Change, Image, Request};
+use slipway_sim::oracles::{Case, Fleeting, Oracle, Specifics};
 
 use super::oracles;
 use super::oracles::{ASSEMBLAGES, KUSTOMIZATIONS, REMOTES, ROLLOUTS, SECRETS, SOURCES};
@@ -18,8 +18,18 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     maps: &[],
     fleeting_maps: &[],
     copies: &[],
-    // Of which object an assemblage was written: one that was made a moment later has another uid.
-    fleeting_annotations: &["fleet.squaremo.dev/written-by"],
+    // Of which object an assemblage was written: one that was made a moment later has another uid, and another generation.
+    fleeting_annotations: &[
+        "fleet.squaremo.dev/written-by",
+        "fleet.squaremo.dev/written-generation",
+    ],
+    fleeting: Fleeting {
+        times: &["started", "finished", "canaryPassed"],
+        lists: &["syncs"],
+        annals: &["history"],
+        hashes: &["observedSync", APPLIED_SPEC, "fleet.squaremo.dev/written"],
+        stable,
+    },
     statuses: &[
         (ROLLOUTS, "Rollout"),
         ("fleet.squaremo.dev/modules", "Module"),
@@ -45,6 +55,7 @@ pub(crate) static AGENT_SPECIFICS: Specifics = Specifics {
     fleeting_maps: &[],
     copies: &[],
     fleeting_annotations: &[],
+    fleeting: Fleeting::NONE,
     statuses: &[],
     orders: &[],
     superseded: &[],
@@ -54,6 +65,20 @@ pub(crate) static AGENT_SPECIFICS: Specifics = Specifics {
     harmless: &[runtime::STATUS],
     nothing_left: |_, _| {},
 };
+
+/// Where values are secret, revisions and the names of Secrets with values have the versions of the Secrets in them that the values
+/// came from.
+fn stable(name: &str) -> Option<&str> {
+    const VALUES: &str = "-values-";
+    if let Some(at) = name.find(VALUES) {
+        return name.get(..at + VALUES.len());
+    }
+    let (template, values) = name.split_once('-')?;
+    let is_hash = |text: &str, digits: usize| {
+        text.len() == digits && text.bytes().all(|one| one.is_ascii_hexdigit())
+    };
+    (is_hash(template, 10) && is_hash(values, 8)).then_some(template)
+}
 
 /// Kinds of which it applies objects, each with a field manager for what is its own of them.
 const APPLIED: &[&str] = &[
@@ -93,9 +118,23 @@ fn may_change(_: &Case<'_>, change: &Change, request: &Request) -> bool {
         }
         SECRETS => has_secret(request),
         "apps/controllerrevisions" => true,
-        "/namespaces" => request.method == "PATCH" && change.before.is_none(),
+        "/namespaces" => request.method == "PATCH" && is_as_before(change),
         own => own.starts_with("fleet.squaremo.dev/"),
     }
+}
+
+/// Whether a namespace is made, or stays as it is: who applies one of which nobody was ever recorded is told of as having a part in
+/// it.
+fn is_as_before(change: &Change) -> bool {
+    let plain = |image: &Image| {
+        let mut value = image.value().clone();
+        if let Some(meta) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+            meta.retain(|key, _| key != "managedFields" && key != "resourceVersion");
+        }
+        value
+    };
+    let before = change.before.as_deref().map(plain);
+    before.is_none_or(|before| change.after.as_deref().map(plain) == Some(before))
 }
 
 const ORACLES: &[Oracle] = &[

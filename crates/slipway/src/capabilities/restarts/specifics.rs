@@ -2,7 +2,7 @@
 
 use slipway_api::names::LAST_RESTART;
 use slipway_sim::history::{Change, Request};
-use slipway_sim::oracles::{Case, Oracle, Specifics, workload};
+use slipway_sim::oracles::{Case, Fleeting, Oracle, Specifics, workload};
 
 use super::oracles::policy::{self, FLIPPERS};
 use super::{CAPABILITY, oracles};
@@ -15,6 +15,10 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     fleeting_maps: &[],
     copies: &[],
     fleeting_annotations: &[LAST_RESTART],
+    fleeting: Fleeting {
+        times: &["lastRestart", "nextRestart"],
+        ..Fleeting::NONE
+    },
     statuses: &[(FLIPPERS, "Flipper")],
     orders: &["flippers"],
     superseded: &[],

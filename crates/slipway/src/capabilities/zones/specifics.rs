@@ -5,7 +5,7 @@ use slipway_api::names::FENCE;
 use slipway_api::purpose::{runtime, zones as purpose};
 use slipway_api::zones::{LAST_DOWNSCALE, ROLLOUT_GROUP, ZONE_TRACKER};
 use slipway_sim::history::{Change, Request};
-use slipway_sim::oracles::{Case, Oracle, Specifics};
+use slipway_sim::oracles::{Case, Fleeting, Oracle, Specifics};
 
 use super::oracles::{PODS, SETS};
 use super::{CAPABILITY, oracles};
@@ -18,6 +18,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     fleeting_maps: &[RESERVATIONS, LOCKS],
     copies: &[],
     fleeting_annotations: &[LAST_DOWNSCALE],
+    fleeting: Fleeting::NONE,
     statuses: &[],
     orders: &[],
     superseded: &[],

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use slipway_kernel::ClusterId;
 use slipway_sim::history::{Change, History, Image, Object, Request};
-use slipway_sim::oracles::{Case, Findings, Oracle, Specifics, workload};
+use slipway_sim::oracles::{Case, Findings, Fleeting, Oracle, Specifics, workload};
 
 use super::{DONE, FLAVOUR, LEASE, NAME, PLACE, PREFIX, RECORD, SAIL, TURN, UID};
 
@@ -20,6 +20,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     fleeting_maps: &[],
     copies: &[],
     fleeting_annotations: &[UID],
+    fleeting: Fleeting::NONE,
     statuses: &[],
     orders: &["configmaps"],
     superseded: &[],

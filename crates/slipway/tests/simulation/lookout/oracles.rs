@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use slipway_sim::history::{Asked, Change, History};
-use slipway_sim::oracles::{Case, Findings, Oracle, Specifics};
+use slipway_sim::oracles::{Case, Findings, Fleeting, Oracle, Specifics};
 
 use super::{CHAT, GATE, LEASE, NAME, PREFIX, PROMETHEUS, QUERY, TAKE, TAKEN, TOO_MANY};
 
@@ -16,6 +16,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     fleeting_maps: &[],
     copies: &[],
     fleeting_annotations: &[TAKEN],
+    fleeting: Fleeting::NONE,
     statuses: &[],
     orders: &[],
     superseded: &[],
