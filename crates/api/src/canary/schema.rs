@@ -65,6 +65,31 @@ pub(crate) fn open_list(_: &mut SchemaGenerator) -> Schema {
         "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}})
 }
 
+/// Gateways that are parents of a route. What the original's definition fills in is filled in: Gateway API does as well, and the
+/// original, to whom everybody may go back, takes a route that differs from its Canary for one to be written anew, without weights.
+pub(crate) fn parents(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "array",
+    "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+        "properties": {
+            "group": {"type": "string", "default": "gateway.networking.k8s.io", "description": "Its group"},
+            "kind": {"type": "string", "default": "Gateway", "description": "Its kind"},
+        }}})
+}
+
+/// Where requests are copied to, filled in as [`parents`] are.
+pub(crate) fn mirrors(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "array",
+    "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+        "properties": {"backendRef": {
+            "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+            "description": "A Service",
+            "properties": {
+                "group": {"type": "string", "default": "", "description": "Its group"},
+                "kind": {"type": "string", "default": "Service", "description": "Its kind"},
+            },
+        }}}})
+}
+
 /// A number or a name.
 pub(crate) fn number_or_text(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"x-kubernetes-int-or-string": true})

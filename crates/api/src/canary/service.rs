@@ -55,7 +55,7 @@ pub struct Service {
     pub gateways: Vec<String>,
     /// Gateways of Gateway API, as parents of the route
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "schema::open_list")]
+    #[schemars(schema_with = "schema::parents")]
     pub gateway_refs: Vec<Value>,
     /// Host names
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -86,7 +86,7 @@ pub struct Service {
     pub headers: Option<Value>,
     /// Where requests are copied to
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "schema::open_list")]
+    #[schemars(schema_with = "schema::mirrors")]
     pub mirror: Vec<Value>,
     /// Which other origins may ask
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -111,6 +111,19 @@ fn what_only_routers_understand_is_kept() {
     assert_eq!(port["x-kubernetes-int-or-string"], true);
 }
 
+/// A route has what its definition fills in. Where a Canary had not, Flagger would take the route for changed at each of its ticks, and
+/// write it anew with all weight on what serves.
+#[test]
+fn what_gateway_api_fills_in_of_a_route_is_filled_in_of_a_canary() {
+    let service = &schema()["properties"]["spec"]["properties"]["service"]["properties"];
+    let parent = &service["gatewayRefs"]["items"]["properties"];
+    assert_eq!(parent["group"]["default"], "gateway.networking.k8s.io");
+    assert_eq!(parent["kind"]["default"], "Gateway");
+    let mirror = &service["mirror"]["items"]["properties"]["backendRef"]["properties"];
+    assert_eq!(mirror["group"]["default"], "");
+    assert_eq!(mirror["kind"]["default"], "Service");
+}
+
 #[test]
 fn every_field_tells_what_it_is() {
     fn check(path: &str, schema: &Value) {

@@ -103,6 +103,8 @@ impl Scene<'_> {
         let is_gone = source.readiness == Readiness::Missing;
         match run.phase {
             Phase::Initializing if is_gone => wanted,
+            // It never became ready, and a person has corrected the workload.
+            Phase::Initializing if self.is_unborn() && source.revision.as_ref() != wanted => wanted,
             Phase::Promoting if source.revision != run.target => {
                 run.target.as_ref().filter(|target| wanted == Some(*target))
             }
@@ -131,6 +133,11 @@ impl Scene<'_> {
                 .filter(|serving| wanted == Some(*serving)),
             _ => None,
         }
+    }
+
+    /// Whether what is to serve has never answered anybody: it is down, and nobody is led to it yet.
+    fn is_unborn(&self) -> bool {
+        self.sight.source.state().is_down() && self.sight.routing.weights.is_none()
     }
 
     fn route(&self, deeds: &mut Deeds) {

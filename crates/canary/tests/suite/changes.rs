@@ -45,6 +45,37 @@ fn scenarios_1_and_2_what_serves_is_ready_and_routed_to_before_the_target_goes()
     assert_eq!(play.run.serving, Some(version("v1")));
 }
 
+/// Whoever applies a Canary together with a version that does not run corrects the version.
+#[test]
+fn what_never_became_ready_is_of_the_version_that_the_workload_is_corrected_to() {
+    let mut play = new();
+    play.heals = false;
+    play.settle();
+    play.sight.source.readiness = Readiness::Down("0 of 3 pods are available".to_owned());
+    play.push("v2");
+    play.settle();
+    let made = [version("v1"), version("v2")].map(Deed::Template);
+    assert_eq!(play.done, made);
+    play.heals = true;
+    play.sight.source.readiness = Readiness::Ready;
+    play.sight.target.readiness = Readiness::Ready;
+    assert_eq!(play.finish(), Phase::Initialized);
+    assert_eq!(play.run.serving, Some(version("v2")));
+}
+
+/// Whoever leads to what serves has not asked for an unproved version, however long that is down.
+#[test]
+fn what_is_led_to_does_not_become_of_another_version_while_it_is_down() {
+    let mut play = new();
+    play.heals = false;
+    play.settle();
+    play.sight.routing.weights = Some(Weights::SOURCE);
+    play.sight.source.readiness = Readiness::Down("0 of 3 pods are available".to_owned());
+    play.push("v2");
+    play.settle();
+    assert_eq!(play.done, [Deed::Template(version("v1"))]);
+}
+
 #[test]
 fn a_route_that_is_not_taken_keeps_the_target_as_it_is() {
     let mut play = new();

@@ -321,6 +321,23 @@ fn a_canary_without_gateways_leaves_the_workload_as_it_is() {
 }
 
 #[test]
+fn a_copy_that_never_became_ready_is_of_what_the_workload_is_corrected_to() {
+    let mut cluster = Cluster::new(&gateway());
+    cluster.heals = false;
+    cluster.settle();
+    assert_eq!(cluster.image("web-primary"), "web:1");
+    cluster.push("web:2");
+    cluster.settle();
+    assert_eq!(cluster.image("web-primary"), "web:2");
+    assert_eq!(cluster.phase(), Phase::Initializing);
+    cluster.heals = true;
+    cluster.controllers();
+    assert_eq!(cluster.finish(), Phase::Initialized, "{:?}", cluster.holds);
+    assert_eq!(cluster.image("web-primary"), "web:2");
+    assert_eq!(cluster.replicas("web"), 0);
+}
+
+#[test]
 fn a_copy_that_is_somebody_elses_is_not_touched() {
     let mut cluster = Cluster::new(&gateway());
     let mut theirs = workload("web-primary", "other:1");

@@ -4,9 +4,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde_json::json;
-use slipway_e2e::canary::weight;
 
-use crate::stage::{Stage, Story, WEB};
+use crate::stage::{Stage, Story};
 use crate::weights::FEW;
 
 /// How long the weight of a version that is no longer wanted may stay, on a loaded machine.
@@ -20,11 +19,9 @@ pub(crate) fn middle(stage: &Stage) -> Result<()> {
     let story = Story::serving(stage, "canary-middle", |_| analysis)?;
     story.plane.ask(FEW);
     story.release_web("app:2")?;
-    story.until("the first one gets requests", || {
-        Ok(
-            (weight(&story.canary(WEB)?) == 30 && story.plane.ledger.of("app:2").0 > 0)
-                .then_some(()),
-        )
+    story.until("the first one gets its share", || {
+        let step = story.plane.ledger.step();
+        Ok((step.share == 30 && step.target > 0).then_some(()))
     })?;
     let start = Instant::now();
     story.release_web("app:3")?;

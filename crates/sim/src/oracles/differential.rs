@@ -288,7 +288,10 @@ fn key(case: &Case<'_>, object: &Object, image: &Image) -> Option<String> {
 /// What remains of an object whose name is not compared.
 fn summary(value: &Value) -> Value {
     let get = |pointer: &str| value.pointer(pointer).cloned().unwrap_or_default();
+    let endpoints = value.pointer("/endpoints").and_then(Value::as_array);
+    let is_ready = |one: &&Value| one.pointer("/conditions/ready") == Some(&Value::Bool(true));
     serde_json::json!({
+        "endpoints": endpoints.map(|all| all.iter().filter(is_ready).count()),
         "replicas": get("/spec/replicas"),
         "containers": get("/spec/containers/0/image"),
         "phase": get("/status/phase"),

@@ -75,6 +75,10 @@ pub const MASKED: &[Mask] = &[
         why: "pods and replica sets are made when restarts are, and their hash covers restartedAt",
     },
     Mask {
+        hides: Hides::Fields(&["clusterIP", "clusterIPs"]),
+        why: "addresses of Services are drawn when they are made",
+    },
+    Mask {
         hides: Hides::Abroad("apps/deployments", &["generation", "observedGeneration"]),
         why: "a new leader's fence of a Deployment counts as a change of it; how often its spec was changed is compared",
     },
@@ -108,6 +112,14 @@ pub const MASKED: &[Mask] = &[
     Mask {
         hides: Hides::Names(&["apps/replicasets", "apps/controllerrevisions", "/pods"]),
         why: "have a pod template's hash in them, or are drawn",
+    },
+    Mask {
+        hides: Hides::Names(&["discovery.k8s.io/endpointslices"]),
+        why: "are drawn; how many of a Service's pods are ready is compared, and not which",
+    },
+    Mask {
+        hides: Hides::Resources(&["/endpoints"]),
+        why: "say what slices say, with names and addresses of pods",
     },
     Mask {
         hides: Hides::Resources(&[

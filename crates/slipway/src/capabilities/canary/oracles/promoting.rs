@@ -26,7 +26,9 @@ pub(in super::super) fn promoted(case: &Case<'_>) -> Findings {
         };
         let is_copy = *change.object.2 == *canary.primary();
         let phase = canary.phase();
-        let is_time = ["Promoting", "Failed", "Finalising"].contains(&phase);
+        // What never became ready is of what the workload is corrected to.
+        let is_unborn = phase == "Initializing" && is_down(before);
+        let is_time = is_unborn || ["Promoting", "Failed", "Finalising"].contains(&phase);
         let may = is_copy && is_time && request.is_for(purpose::SERVE);
         findings.check(change.at, may, || {
             format!("{} got another template in phase {phase}", change.object.2)
@@ -45,6 +47,12 @@ pub(in super::super) fn promoted(case: &Case<'_>) -> Findings {
         }
     }
     findings
+}
+
+/// Whether none of a workload's pods is available.
+fn is_down(workload: &Image) -> bool {
+    let fields = ["/status/availableReplicas", "/status/numberAvailable"];
+    fields.iter().all(|field| workload.number(field) == 0)
 }
 
 fn is_skipping(canary: &Canary<'_>) -> bool {
