@@ -109,7 +109,7 @@ impl Scene<'_> {
                 run.target.as_ref().filter(|target| wanted == Some(*target))
             }
             // A promotion was taken back, or the version that served is wanted again after one that failed.
-            Phase::Failed if run.weight == 0 || !run.is_new() => {
+            Phase::Failed if run.weight == 0 || run.draining || !run.is_new() => {
                 let serving = run.serving.as_ref();
                 let seen = source.revision.as_ref();
                 serving.filter(|serving| match seen {

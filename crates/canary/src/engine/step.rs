@@ -41,18 +41,26 @@ impl Look<'_> {
             return self.restart(wanted);
         }
         if self.is_deserted() {
-            return match &self.sight.target.state() {
-                Readiness::Stuck(why) => self.fail(&format!("the new version: {why}")),
-                down => self.pull_back(down.why()),
+            let down = self.sight.target.state();
+            return match down.given_up() {
+                Some(why) => self.fail(&format!("the new version: {why}")),
+                None => self.pull_back(down.why()),
             };
         }
         if self.run.draining {
             return self.refresh();
         }
         let skips = self.run.skip || self.rules.skip;
+        let is_unproved = self.run.weight > 0 && !self.run.prepared;
+        if is_unproved && !skips && !self.is_alone() {
+            // It had this only because nobody else answered.
+            return self.unload("The serving version answers again");
+        }
         match &self.sight.source.state() {
             _ if skips => {}
-            Readiness::Stuck(why) => return self.fail(&format!("the serving version: {why}")),
+            Readiness::Stuck(why) | Readiness::Stalled(why) => {
+                return self.fail(&format!("the serving version: {why}"));
+            }
             Readiness::Ready => {}
             unready => return self.hold_for(Reason::SourceNotReady, unready),
         }
@@ -101,7 +109,7 @@ impl Look<'_> {
             // Its time begins when it has been scaled up.
             return Some(self.hold_for(Reason::TargetNotReady, readiness));
         }
-        if let Readiness::Stuck(why) = readiness {
+        if let Some(why) = readiness.given_up() {
             return Some(self.fail(&format!("the new version: {why}")));
         }
         if self.run.held_since.is_none() {

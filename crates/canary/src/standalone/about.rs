@@ -66,11 +66,10 @@ pub(super) fn tracked(
         Err(missing) => {
             let is_running = Phase::of(status.phase.as_deref()).is_running();
             let known = status.tracked_configs.clone().filter(|_| is_running);
-            let known = known.map(|checksums| Tracked {
-                checksums,
-                ..Tracked::default()
-            });
-            known.ok_or_else(|| Obstacle::new(Reason::ConfigNotFound, missing.to_string()))
+            let lost = Obstacle::new(Reason::ConfigNotFound, missing.to_string());
+            known
+                .map(|checksums| Tracked::remembered(checksums, missing))
+                .ok_or(lost)
         }
     }
 }

@@ -5,11 +5,11 @@ use serde_json::Value;
 use super::about::{command, label, route, thresholds};
 use super::adopt::{self, Scene};
 use super::readiness::{Demand, Workload, readiness};
-use super::scene::Seen;
+use super::scene::{Seen, is_copy};
 use super::{Names, PodLabel, scaler};
 use crate::engine::{Command, Run, Side, Verb};
 use crate::provider::Provider;
-use crate::router::{self, Route, is_ours};
+use crate::router::{self, Route};
 use crate::spec::deadline;
 
 /// A Canary that is to give its workload back.
@@ -51,7 +51,7 @@ pub fn leave(seen: &Seen<'_>) -> Option<Leave> {
     let object = |name: &str| seen.objects.get(&spec.target_ref.kind, name);
     let route = route(seen, &names);
     let target = object(&names.target);
-    let primary = object(&names.primary).filter(|primary| is_ours(&route, primary));
+    let primary = object(&names.primary).filter(|primary| is_copy(&route, primary));
     let provider = Provider::of_canary(seen.canary, seen.settings.provider);
     let status = seen.canary.status.clone().unwrap_or_default();
     let run = adopt::run(&status, &Scene::default());

@@ -138,6 +138,7 @@ pub fn stand(seen: &Seen<'_>) -> Result<Stand, Obstacle> {
         command: command(seen.canary).map(|command| command.id),
     };
     stand.run = adopt::run(&status, &adoption);
+    stand.own_names(seen, target)?;
     let routing = stand.routing_of_run(seen, routing)?;
     stand.route.affinity = cookies::affinity(seen.canary, &stand.run);
     stand.sight = Sight {
@@ -165,7 +166,31 @@ fn asked(seen: &Seen<'_>) -> Result<Asked, Problem> {
     Ok(asked)
 }
 
+/// Whether a workload is the copy that the Canary made, or Flagger for it: it controls it; or it bears our mark, and nobody
+/// controls it.
+pub(crate) fn is_copy(route: &Route, primary: &Value) -> bool {
+    let is_left = primary::is_stamped(primary) && router::is_ours(route, primary);
+    router::is_controlled(route, primary) || is_left
+}
+
 impl Stand {
+    /// Why the names of what is to be made are not ours to use, or the workload is not ours to change.
+    fn own_names(&self, seen: &Seen<'_>, target: Option<&Value>) -> Result<(), Obstacle> {
+        if let Some(config) = configs::foreign(&self.tracked.copies, seen.configs) {
+            let (kind, name) = (config.kind.as_str(), config.name);
+            let message = format!(
+                "{kind} {name} has the name of a copy, and no Canary made it; rename it, or the one that is to be copied"
+            );
+            return Err(Obstacle::new(Reason::NotOurs, message));
+        }
+        if target.is_some_and(|target| router::has_canary(target)) {
+            let name = &self.names.target;
+            let message = format!("{name} is the copy of another Canary; name its workload");
+            return Err(Obstacle::new(Reason::NotOurs, message));
+        }
+        Ok(())
+    }
+
     /// How traffic is divided, by what its run says the weight is of. Where that is of all requests, none are looked for that
     /// match.
     fn routing_of_run(&mut self, seen: &Seen<'_>, routing: Routing) -> Result<Routing, Obstacle> {
@@ -251,9 +276,11 @@ impl Stand {
                 ..Side::default()
             });
         };
-        if !router::is_ours(&self.route, primary) {
+        if !is_copy(&self.route, primary) {
             let name = &self.names.primary;
-            let message = format!("{name} is not controlled by this Canary; delete it");
+            let message = format!(
+                "{name} is not controlled by this Canary; rename one of the two, or delete it"
+            );
             return Err(Obstacle::new(Reason::NotOurs, message));
         }
         let threshold = thresholds(seen).0;

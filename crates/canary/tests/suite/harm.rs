@@ -333,8 +333,11 @@ fn a_deleted_canary_gives_the_workload_back_whatever_is_in_the_way() {
         let deleted = json!({"metadata": {"deletionTimestamp": "2026-03-04T12:00:00Z"}});
         stage.patch("Canary", "shop", "web", &deleted);
         for _ in 0..20 {
-            stage.step();
+            let plan = stage.step();
             controllers(&mut stage);
+            if plan.steps.is_empty() && plan.statuses.is_empty() {
+                stage.now = plan.wake_at.unwrap_or(stage.now);
+            }
         }
         let canary = stage.get("Canary", "shop", "web").unwrap();
         assert_eq!(canary["metadata"]["finalizers"], json!([]), "{obstacle}");

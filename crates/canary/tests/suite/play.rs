@@ -225,6 +225,13 @@ impl Play {
     /// What no transition may do.
     fn check_transition(&self, next: &Run) {
         assert!(next.weight <= 100);
+        let (source, target) = (self.sight.source.state(), self.sight.target.state());
+        let is_alone = source.is_down() && !target.is_down();
+        assert!(
+            next.weight >= self.run.weight || !is_alone,
+            "taken from who alone answers: {:?} to {next:?}",
+            self.run
+        );
         let grows = next.weights().exposes_more_than(self.run.weights());
         let is_strand = next.phase == Phase::Failed;
         if grows {

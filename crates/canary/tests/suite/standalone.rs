@@ -147,7 +147,12 @@ fn abort_during_a_promotion_restores_the_copy() {
     cluster.settle();
     assert_eq!(cluster.phase(), Phase::Failed);
     assert_eq!(cluster.image("web-primary"), "web:1");
+    assert_eq!(cluster.shares.last(), Some(&100), "nobody else answers");
+    cluster.heals = true;
+    cluster.controllers();
+    assert_eq!(cluster.finish(), Phase::Failed);
     assert_eq!(cluster.shares.last(), Some(&0));
+    assert_eq!(cluster.replicas("web"), 0);
 }
 
 fn aborted(cluster: &mut Cluster) {

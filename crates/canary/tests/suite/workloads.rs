@@ -346,6 +346,7 @@ fn scenarios_18_to_20_and_28_what_is_tracked() {
             Known {
                 checksum: "1".to_owned(),
                 is_tracked: true,
+                owners: BTreeSet::new(),
             },
         ),
         (
@@ -353,6 +354,7 @@ fn scenarios_18_to_20_and_28_what_is_tracked() {
             Known {
                 checksum: "2".to_owned(),
                 is_tracked: false,
+                owners: BTreeSet::new(),
             },
         ),
     ]);
