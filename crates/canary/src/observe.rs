@@ -15,6 +15,7 @@ use slipway_kernel::store::{Item, Meta, Projection};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 
 use crate::kinds;
+use crate::places::Places;
 use crate::provider::Provider;
 use crate::router::{self, Objects};
 use crate::settings::Settings;
@@ -277,8 +278,8 @@ impl Gathering<'_> {
     /// What the workload is configured with, and the copies of that. Where Secrets or `ConfigMap`s cannot be seen, they are
     /// not tracked.
     fn configs(&self, canary: &Canary, world: &mut World) -> Option<()> {
-        let target = &canary.spec.target_ref;
-        let workload = world.objects.get(&target.kind, &target.name);
+        let kind = &canary.spec.target_ref.kind;
+        let workload = world.objects.get(kind, &Places::of_canary(canary).target);
         let template = workload.and_then(|one| one.pointer("/spec/template"));
         let used = template.map(references).unwrap_or_default();
         let used: BTreeSet<Config> = used.into_keys().chain(served(canary)).collect();

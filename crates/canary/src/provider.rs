@@ -137,7 +137,7 @@ impl Provider {
 }
 
 /// Whether a run goes on, has left weights behind, or is to be undone.
-fn is_busy(status: &CanaryStatus) -> bool {
+pub(crate) fn is_busy(status: &CanaryStatus) -> bool {
     let is_draining = status.run.as_ref().is_some_and(|run| run.draining);
     let phase = Phase::of(status.phase.as_deref());
     let is_ending = phase == Phase::Terminating;

@@ -163,6 +163,7 @@ pub fn withdrawn(run: &Run, weight: u8, way: &str, now: Timestamp) -> Run {
         attempt: run.attempt,
         failed_checks: run.failed_checks,
         router: run.router.clone(),
+        places: run.places.clone(),
         command: run.command.clone(),
         ends: run.ends.clone(),
         weight,
@@ -177,6 +178,13 @@ pub fn withdrawn(run: &Run, weight: u8, way: &str, now: Timestamp) -> Run {
         count(&mut after, &format!("failed/{way}/{analysis}"));
     }
     after
+}
+
+/// Whether the source has become what the target is, at this attempt.
+pub(super) fn is_promoted(run: &Run, sight: &Sight) -> bool {
+    let source = &sight.source;
+    let is_tried = run.attempt == 0 || source.attempt == Some(run.attempt);
+    source.revision.is_some() && source.revision == run.target && is_tried
 }
 
 /// Counts an end.
@@ -371,6 +379,7 @@ impl Look<'_> {
         run.free_since = None;
         run.matching = self.rules.is_matching();
         run.router = Some(self.rules.router.clone());
+        run.places.clone_from(&self.rules.places);
     }
 
     /// Whether none of the target's pods can answer what it gets, while some of the source's could.
@@ -423,8 +432,7 @@ impl Look<'_> {
 
     /// Whether the source has become what the target is.
     pub(super) fn is_promoted(&self) -> bool {
-        let source = &self.sight.source.revision;
-        source.is_some() && *source == self.run.target
+        is_promoted(self.run, self.sight)
     }
 
     /// Waits for a side to become ready.

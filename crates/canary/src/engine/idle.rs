@@ -30,6 +30,7 @@ impl Look<'_> {
         self.change(|run| {
             run.phase = Phase::Initialized;
             run.router = Some(self.rules.router.clone());
+            run.places.clone_from(&self.rules.places);
             run.serving.clone_from(&serving);
             run.target = serving;
             (run.weight, run.mirrored, run.iterations) = (0, false, 0);

@@ -92,6 +92,8 @@ impl Readiness {
 pub struct Side {
     /// The version that its template is of; none if it is not there or nobody knows.
     pub revision: Option<Revision>,
+    /// At which attempt it became of that version, where that is known to be the last one.
+    pub attempt: Option<u32>,
     /// How many replicas are asked for now.
     pub size: u32,
     /// How many it has at least when it is not at zero.

@@ -70,16 +70,32 @@ impl Look<'_> {
         if skips {
             return self.take_over("Analysis is skipped; promoting");
         }
-        if let Some(next) = self.unrouted(self.run.weights()) {
-            return next;
-        }
+        let pending = self.unrouted(self.run.weights());
         let Some(due) = self.run.due else {
-            return self.first_tick();
+            return pending.unwrap_or_else(|| self.first_tick());
         };
         if let Some(next) = self.early(due) {
-            return next;
+            let is_so = next.run == *self.run;
+            return match pending.filter(|_| is_so) {
+                Some(pending) => pending.wake_at(Some(due)),
+                None => next,
+            };
         }
+        // Whoever has a share is judged by it, also while the data plane has not taken the last one.
         self.at_tick(due, Self::on_tick)
+    }
+
+    /// The data plane has not taken the weights: the next step waits for it, but not for ever.
+    fn wait_for_routing(&self, at: Timestamp, pending: Next) -> Next {
+        if self.run.held_since.is_none() {
+            return self.hold_from_now();
+        }
+        if self.is_too_late() {
+            let hold = pending.holds.first();
+            let why = hold.map_or("", |hold| hold.message.as_str());
+            return self.fail(&format!("weights are not taken in time: {why}"));
+        }
+        pending.until(self.deadline()).wake_at(self.after(at))
     }
 
     /// Pods that were started with former configs go before others come.
@@ -102,7 +118,9 @@ impl Look<'_> {
     fn unready(&self) -> Option<Next> {
         let readiness = &self.sight.target.state();
         if readiness.is_ready() {
-            let is_over = self.run.due.is_some() && self.run.held_since.is_some();
+            let is_routed = self.sight.routing.is_at(self.run.weights());
+            let is_held = self.run.due.is_some() && self.run.held_since.is_some();
+            let is_over = is_routed && is_held;
             return is_over.then(|| self.change(|run| run.held_since = None));
         }
         if self.sight.target.size == 0 {
@@ -275,6 +293,9 @@ impl Look<'_> {
 
     /// A version that passed its checks gets more, or takes over.
     fn step(&self, at: Timestamp) -> Next {
+        if let Some(pending) = self.unrouted(self.run.weights()) {
+            return self.wait_for_routing(at, pending);
+        }
         match &self.rules.strategy {
             Strategy::Weights(steps) => self.step_weights(steps, at),
             Strategy::Matching(iterations) => self.step_matching(*iterations, at),

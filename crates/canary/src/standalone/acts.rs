@@ -86,8 +86,12 @@ fn can_turn(stand: &Stand) -> bool {
 }
 
 fn side_services(seen: &Seen<'_>, stand: &Stand, target: &Value, acts: &mut Acts) {
-    for which in [services::Which::Canary, services::Which::Primary] {
-        one_service(seen, stand, target, which, acts);
+    one_service(seen, stand, target, services::Which::Canary, acts);
+    // One that leads to the copy of another workload leads there until this one's is ready.
+    let there = seen.objects.get("Service", &stand.names.apex_primary);
+    let is_used = there.is_some_and(|there| router::is_controlled(&stand.route, there));
+    if !is_used || can_turn(stand) {
+        one_service(seen, stand, target, services::Which::Primary, acts);
     }
 }
 

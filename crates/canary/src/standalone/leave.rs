@@ -8,6 +8,7 @@ use super::readiness::{Demand, Workload, readiness};
 use super::scene::{Seen, is_copy};
 use super::{Names, PodLabel, scaler};
 use crate::engine::{Command, Run, Side, Verb};
+use crate::places::Places;
 use crate::provider::Provider;
 use crate::router::{self, Route};
 use crate::spec::deadline;
@@ -47,7 +48,8 @@ impl Leave {
 pub fn leave(seen: &Seen<'_>) -> Option<Leave> {
     let spec = &seen.canary.spec;
     let kind = Workload::of(&spec.target_ref.kind)?;
-    let names = Names::of(&spec.target_ref.name, spec.apex());
+    let places = Places::of_canary(seen.canary);
+    let names = Names::of(&places.target, &places.apex);
     let object = |name: &str| seen.objects.get(&spec.target_ref.kind, name);
     let route = route(seen, &names);
     let target = object(&names.target);

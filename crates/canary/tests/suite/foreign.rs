@@ -170,13 +170,45 @@ fn a_workload_that_is_the_copy_of_another_canary_is_not_taken() {
     assert_eq!(cluster.replicas("web-primary"), 3);
 }
 
+#[test]
+fn another_workload_gets_its_own_copy_and_the_former_one_serves_until_that_is_ready() {
+    let mut cluster = Cluster::new(
+        &json!({"provider": "kubernetes", "service": {"name": "shop"},
+        "analysis": {"stepWeight": null, "iterations": 2}}),
+    );
+    assert_eq!(cluster.finish(), Phase::Initialized, "{:?}", cluster.holds);
+    cluster.put(workload("api", "api:1"));
+    cluster.canary.spec.target_ref.name = "api".to_owned();
+    cluster.heals = false;
+    cluster.settle();
+    assert_eq!(cluster.phase(), Phase::Initializing, "{:?}", cluster.holds);
+    let leads = |cluster: &Cluster, name: &str| {
+        cluster.get("Service", name)["spec"]["selector"]["app"].clone()
+    };
+    for name in ["shop", "shop-primary"] {
+        assert_eq!(leads(&cluster, name), "web-primary");
+    }
+    cluster.heals = true;
+    cluster.controllers();
+    assert_eq!(cluster.finish(), Phase::Initialized, "{:?}", cluster.holds);
+    assert_eq!(cluster.image("api-primary"), "api:1");
+    for name in ["shop", "shop-primary"] {
+        assert_eq!(leads(&cluster, name), "api-primary");
+    }
+    assert_eq!(
+        cluster.image("web-primary"),
+        "web:1",
+        "the former one is left"
+    );
+}
+
 /// A Canary that was there before, and comes to be about the same workload.
 fn older(stage: &mut Stage) {
     let spec = json!({"provider": "kubernetes", "service": {"port": 80},
         "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
         "analysis": {"interval": "10s", "threshold": 2, "iterations": 2}});
     stage.put(json!({"apiVersion": "flagger.app/v1beta1", "kind": "Canary",
-        "metadata": {"name": "older", "namespace": "shop", "creationTimestamp": "2025-03-04T11:00:00Z"},
+        "metadata": {"name": "web-older", "namespace": "shop", "creationTimestamp": "2025-03-04T11:00:00Z"},
         "spec": spec}));
 }
 

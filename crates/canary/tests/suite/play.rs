@@ -112,6 +112,7 @@ impl Play {
     pub(crate) fn new(rules: Rules) -> Self {
         let side = |size| Side {
             revision: Some(version("v1")),
+            attempt: None,
             size,
             full: 3,
             most: None,
@@ -278,6 +279,7 @@ impl Play {
             }
             Deed::Template(revision) => {
                 self.sight.source.revision = Some(revision.clone());
+                self.sight.source.attempt = Some(self.run.attempt);
                 if self.sight.source.readiness == Readiness::Missing {
                     self.sight.source.size = self.sight.source.full;
                 }
