@@ -252,6 +252,9 @@ impl Look<'_> {
 
     /// A new version waits for leave to begin.
     pub(super) fn wait(&self, wanted: &Revision) -> Next {
+        if self.rules.finish == Finish::IntoSource && self.is_deserted() {
+            return self.unload("The new version went down");
+        }
         if self.run.serving.as_ref() == Some(wanted) {
             return self
                 .change(|run| {

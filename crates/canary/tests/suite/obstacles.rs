@@ -337,7 +337,7 @@ fn a_config_that_the_api_refuses_to_copy_ends_the_promotion_in_time() {
     let kind = slipway_canary::kinds::CONFIG_MAP;
     let former = ObjectRef::local(kind, "shop", "conf-primary-former");
     stage.facts.refusals.insert(former.clone(), refusal);
-    for _ in 0..40 {
+    for _ in 0..200 {
         let plan = stage.plan();
         let is_refused = |object: &ObjectRef| *object == former;
         if plan

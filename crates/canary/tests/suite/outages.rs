@@ -21,11 +21,10 @@ fn down() -> Readiness {
 fn recreated() -> Play {
     let mut play = Play::new(by_weights(&[50]));
     play.push("v2").settle();
-    play.heals = false;
+    (play.heals, play.recreates) = (false, true);
     play.ticks(1);
     assert_eq!((play.run.phase, play.run.weight), (Phase::Promoting, 50));
-    play.sight.source.readiness = down();
-    play.settle();
+    assert!(play.sight.source.state().is_down());
     play
 }
 

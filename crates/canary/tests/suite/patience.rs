@@ -232,11 +232,8 @@ fn a_promotion_in_steps_goes_on_within_an_interval_and_says_what_it_waits_for() 
     let mut play = Play::new(by_weights(&[100]));
     play.rules.promotion_step = 30;
     play.push("v2").settle();
-    while play.run.phase != Phase::Promoting || play.run.due.is_none() {
-        play.pass();
-        play.look();
-    }
-    play.settle();
+    play.ticks(1);
+    assert_eq!((play.run.phase, play.run.weight), (Phase::Promoting, 70));
     assert!(play.holds.contains(&Reason::StepPause), "{:?}", play.holds);
     play.now -= std::time::Duration::from_hours(6);
     let wake = play.settle().unwrap();
@@ -248,7 +245,7 @@ fn a_promotion_in_steps_goes_on_within_an_interval_and_says_what_it_waits_for() 
 fn who_has_a_share_is_judged_also_while_the_data_plane_has_not_taken_the_last_one() {
     let pending = || {
         let mut play = Play::new(by_weights(&[20, 40]));
-        play.push("v2").ticks(1);
+        play.push("v2").settle();
         assert_eq!(play.run.weight, 20, "{:?}", play.holds);
         play.sight.routing.pending = Some("one gateway of two".to_owned());
         play.settle();
@@ -260,6 +257,7 @@ fn who_has_a_share_is_judged_also_while_the_data_plane_has_not_taken_the_last_on
     play.answer(|_, _| Some(slipway_canary::engine::Answer::No("500".to_owned())));
     play.ticks(6);
     assert_eq!(play.run.phase, Phase::Failed, "{:?}", play.holds);
+    assert_eq!(play.run.failed_checks, 3);
     // Somebody wants it back.
     let mut play = pending();
     play.rules.hooks = vec![hook(HookType::Rollback)];

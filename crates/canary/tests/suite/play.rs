@@ -74,6 +74,8 @@ pub(crate) struct Play {
     pub(crate) obeys: bool,
     /// Whether sides become ready as soon as they are asked for.
     pub(crate) heals: bool,
+    /// Whether the source's pods go before those of another template come, as with the strategy `Recreate`.
+    pub(crate) recreates: bool,
     /// Each (phase, weight, mirrored) that was written.
     pub(crate) story: Vec<(Phase, u8, bool)>,
     /// What was told.
@@ -141,6 +143,7 @@ impl Play {
             answers: BTreeMap::new(),
             obeys: true,
             heals: true,
+            recreates: false,
             story: Vec::new(),
             told: Vec::new(),
             alerts: Vec::new(),
@@ -285,6 +288,8 @@ impl Play {
                 }
                 self.sight.source.readiness = if self.heals {
                     Readiness::Ready
+                } else if self.recreates {
+                    Readiness::Down("recreated".to_owned())
                 } else {
                     Readiness::Partly("rolling".to_owned())
                 };

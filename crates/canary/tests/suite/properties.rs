@@ -22,6 +22,7 @@ pub(crate) enum Happening {
     Edit(u8),
     Pending(bool),
     Heals(bool),
+    Recreates(bool),
     Tick,
     Wait(u16),
     Command(u8, u8),
@@ -75,6 +76,7 @@ pub(crate) fn happen(play: &mut Play, what: &Happening) {
             play.sight.routing.pending = is.then(|| "pending".to_owned());
         }
         Happening::Heals(is) => play.heals = *is,
+        Happening::Recreates(is) => play.recreates = *is,
         Happening::Tick => {
             play.pass();
         }
@@ -195,6 +197,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         1 => any::<u8>().prop_map(Happening::Edit),
         1 => any::<bool>().prop_map(Happening::Pending),
         1 => any::<bool>().prop_map(Happening::Heals),
+        1 => any::<bool>().prop_map(Happening::Recreates),
         4 => Just(Happening::Tick),
         1 => any::<u16>().prop_map(Happening::Wait),
         1 => any::<(u8, u8)>().prop_map(|(verb, id)| Happening::Command(verb, id)),
