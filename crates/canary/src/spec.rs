@@ -12,6 +12,7 @@ use slipway_kernel::duration;
 use slipway_kernel::question::prometheus::Query;
 
 use crate::engine::{Finish, Good, Hook, Measure, Rules, Shift, Strategy};
+use crate::places::Places;
 use crate::provider::{NotAProvider, Provider};
 use crate::webhooks;
 
@@ -127,6 +128,7 @@ pub fn read_with(spec: &CanarySpec, provider: Provider) -> Result<Asked, Problem
             Shift::Nothing
         },
         router: provider.full_name().to_owned(),
+        places: Places::of_spec(spec).kept(),
         grace: if provider.router().acknowledges {
             Duration::ZERO
         } else {

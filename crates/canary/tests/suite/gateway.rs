@@ -97,14 +97,14 @@ fn a_persons_route_comes_back_as_it_was_whatever_the_canary_says_by_now() {
     let rules = json!([{"backendRefs": [{"name": "web", "port": 80, "weight": 1}]}]);
     let theirs = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
         "metadata": {"name": "theirs"}, "spec": {"rules": rules}});
-    let mut all = crate::routes::objects(&[theirs]);
+    let mut all = objects(&[theirs]);
     let mut route = route(json!({}));
     route.route = Some("theirs".to_owned());
     shift(gatewayapi(), &route, &mut all, Weights::to_target(50)).unwrap();
     // Nothing can be written for such a Canary any more; but what was is taken away.
-    let route = crate::routes::matching(route, json!([{"headers": {"x": {"exact": "y"}}}]));
+    let route = matching(route, json!([{"headers": {"x": {"exact": "y"}}}]));
     assert!(ensure(gatewayapi(), &route, &all, Weights::SOURCE).is_err());
-    crate::routes::give_back(gatewayapi(), &route, &mut all);
+    give_back(gatewayapi(), &route, &mut all);
     assert_eq!(
         all.get("HTTPRoute", "theirs").unwrap()["spec"]["rules"],
         rules

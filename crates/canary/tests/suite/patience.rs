@@ -218,10 +218,10 @@ fn after_a_promotion_that_failed_all_requests_are_the_new_versions_and_not_those
 fn a_closed_start_gate_is_asked_within_an_interval_also_when_the_clock_was_set_back() {
     let mut play = Play::new(by_weights(&[50]));
     play.rules.hooks = vec![hook(HookType::ConfirmRollout)];
-    play.answer(|_, _| Some(slipway_canary::engine::Answer::No("403".to_owned())));
+    play.answer(|_, _| Some(Answer::No("403".to_owned())));
     play.push("v2").settle();
     assert_eq!(play.run.phase, Phase::Waiting);
-    play.now -= std::time::Duration::from_hours(6);
+    play.now -= Duration::from_hours(6);
     let wake = play.settle().unwrap();
     assert!(wake <= play.now + play.rules.interval, "{wake}");
     assert!(play.holds.contains(&Reason::RolloutGateClosed));
@@ -235,7 +235,7 @@ fn a_promotion_in_steps_goes_on_within_an_interval_and_says_what_it_waits_for() 
     play.ticks(1);
     assert_eq!((play.run.phase, play.run.weight), (Phase::Promoting, 70));
     assert!(play.holds.contains(&Reason::StepPause), "{:?}", play.holds);
-    play.now -= std::time::Duration::from_hours(6);
+    play.now -= Duration::from_hours(6);
     let wake = play.settle().unwrap();
     assert!(wake <= play.now + play.rules.interval, "{wake}");
     assert_eq!(play.finish(), Phase::Succeeded);
@@ -254,14 +254,14 @@ fn who_has_a_share_is_judged_also_while_the_data_plane_has_not_taken_the_last_on
     // Its checks fail.
     let mut play = pending();
     play.rules.hooks = vec![hook(HookType::Rollout)];
-    play.answer(|_, _| Some(slipway_canary::engine::Answer::No("500".to_owned())));
+    play.answer(|_, _| Some(Answer::No("500".to_owned())));
     play.ticks(6);
     assert_eq!(play.run.phase, Phase::Failed, "{:?}", play.holds);
     assert_eq!(play.run.failed_checks, 3);
     // Somebody wants it back.
     let mut play = pending();
     play.rules.hooks = vec![hook(HookType::Rollback)];
-    play.answer(|_, _| Some(slipway_canary::engine::Answer::Yes));
+    play.answer(|_, _| Some(Answer::Yes));
     play.ticks(2);
     assert_eq!(play.run.phase, Phase::Failed, "{:?}", play.holds);
     // All is well, and the weights are never taken.
