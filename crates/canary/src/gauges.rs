@@ -3,19 +3,9 @@
 use std::collections::BTreeMap;
 
 use slipway_api::canary::{Canary, CanaryStatus, Phase};
-use slipway_kernel::capability::{Gauge, ReconcileMetricNames};
+use slipway_kernel::capability::Gauge;
 
 use crate::provider::Provider;
-
-/// How long passes over Canaries take: what the original times as well. The name is the Canary's.
-pub const PASSES: ReconcileMetricNames = ReconcileMetricNames {
-    label: "name",
-    is_namespaced: true,
-    total: None,
-    failed: None,
-    duration: "flagger_canary_duration_seconds",
-    last_success: None,
-};
 
 /// What runs.
 pub fn about(provider: Provider) -> Gauge {

@@ -35,7 +35,7 @@ pub mod standalone;
 pub mod webhooks;
 
 use jiff::Timestamp;
-use slipway_kernel::capability::{Gauge, ReconcileMetricNames, Severity};
+use slipway_kernel::capability::{Gauge, Severity};
 use slipway_kernel::interest::Interest;
 use slipway_kernel::{Controller, Facts, Fence, Key, Lane, Plan, Stores};
 
@@ -110,10 +110,6 @@ impl Controller for Canaries {
         let mut all = gauges::gauges(canaries);
         all.push(gauges::about(self.settings.provider));
         all
-    }
-
-    fn passes(&self) -> Option<ReconcileMetricNames> {
-        Some(gauges::PASSES)
     }
 
     fn severity(&self, reason: &str) -> Severity {

@@ -56,22 +56,19 @@ pub struct Gauge {
     pub value: f64,
 }
 
-/// How the passes over a controller's keys are shown at `/metrics`: as one series for each key, under these names. What has no
-/// name is not shown.
+/// How the passes over a controller's keys are shown at `/metrics`: as one series for each key, under these names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReconcileMetricNames {
     /// The label with the name of a key.
     pub label: &'static str,
-    /// Whether the namespace is a label in any case; otherwise it is where more than one is watched.
-    pub is_namespaced: bool,
     /// Counts them.
-    pub total: Option<&'static str>,
+    pub total: &'static str,
     /// Counts those that failed.
-    pub failed: Option<&'static str>,
+    pub failed: &'static str,
     /// How long they took, in seconds.
     pub duration: &'static str,
     /// When the last one succeeded, in seconds since 1970.
-    pub last_success: Option<&'static str>,
+    pub last_success: &'static str,
 }
 
 /// How bad it is that something is waited for.

@@ -17,11 +17,10 @@ pub const PREFIX: &str = "rollout_operator";
 /// How passes over rollout groups are shown, as the original does. An alert of Mimir's looks at the last success.
 pub const PASSES: ReconcileMetricNames = ReconcileMetricNames {
     label: "rollout_group",
-    is_namespaced: false,
-    total: Some("rollout_operator_group_reconciles_total"),
-    failed: Some("rollout_operator_group_reconciles_failed_total"),
+    total: "rollout_operator_group_reconciles_total",
+    failed: "rollout_operator_group_reconciles_failed_total",
     duration: "rollout_operator_group_reconcile_duration_seconds",
-    last_success: Some("rollout_operator_last_successful_group_reconcile_timestamp_seconds"),
+    last_success: "rollout_operator_last_successful_group_reconcile_timestamp_seconds",
 };
 
 /// What becomes of requests while no webhook answers, for each webhook of ours.

@@ -16,7 +16,7 @@ use slipway_kernel::fields::merge;
 use slipway_kernel::question::OtherNamespaces;
 use slipway_runtime::gather::{Gatherer, NoPods};
 use slipway_runtime::outside::{Limits, NoSecrets, Outside, SystemResolver, Terms};
-use slipway_runtime::{Environment, Operator, View};
+use slipway_runtime::{Environment, Operator};
 use slipway_sim::actors::{Actors, Script};
 use tokio::task::JoinHandle;
 
@@ -383,11 +383,10 @@ impl Stage {
         let operator = operator
             .with(Arc::new(Canaries::new(settings)))
             .gathering(Arc::new(gatherer));
-        let view = operator.view();
         let task = tokio::spawn(async move {
             operator.run(std::future::pending()).await.unwrap();
         });
-        Replica { task, view }
+        Replica { task }
     }
 }
 
@@ -398,8 +397,6 @@ pub(crate) async fn secs(n: u64) {
 /// A running operator. Dropping it is a crash.
 pub(crate) struct Replica {
     task: JoinHandle<()>,
-    /// What it tells of itself.
-    pub(crate) view: View,
 }
 
 impl Drop for Replica {

@@ -66,22 +66,6 @@ fn a_good_version_is_promoted_step_by_step() {
     });
 }
 
-#[test]
-fn passes_are_timed_under_flaggers_name() {
-    play(|stage| async move {
-        set_up(&stage, &json!([10, 30, 60])).await;
-        let operator = stage.operate();
-        stage.until("Initialized", 60).await;
-        let text = operator.view.metrics();
-        for line in [
-            "# TYPE flagger_canary_duration_seconds histogram",
-            "flagger_canary_duration_seconds_count{name=\"web\",namespace=\"default\"}",
-        ] {
-            assert!(text.contains(line), "{line}: {text}");
-        }
-    });
-}
-
 /// Scenario 65: a bad measure halts, and as many as may be send the version back at once.
 #[test]
 fn a_bad_version_goes_back_when_enough_checks_have_failed() {

@@ -67,27 +67,27 @@ impl Shows {
     ) {
         let shown = Shown {
             label: passes.label,
-            namespaced: namespaced || passes.is_namespaced,
+            namespaced,
             total: Family::default(),
             failed: Family::default(),
             duration: Family::new_with_constructor(buckets as fn() -> Histogram),
             last_success: Family::default(),
         };
-        if let Some(name) = passes.total {
-            registry.register(stem(name), "Passes over a key", shown.total.clone());
-        }
-        if let Some(name) = passes.failed {
-            let help = "Passes over a key that failed";
-            registry.register(stem(name), help, shown.failed.clone());
-        }
-        if let Some(name) = passes.last_success {
-            let help = "When a pass over a key last succeeded";
-            registry.register(name, help, shown.last_success.clone());
-        }
+        registry.register(stem(passes.total), "Passes over a key", shown.total.clone());
+        registry.register(
+            stem(passes.failed),
+            "Passes over a key that failed",
+            shown.failed.clone(),
+        );
         registry.register(
             passes.duration,
             "How long a pass over a key took",
             shown.duration.clone(),
+        );
+        registry.register(
+            passes.last_success,
+            "When a pass over a key last succeeded",
+            shown.last_success.clone(),
         );
         self.0.insert(controller, shown);
     }
@@ -145,19 +145,10 @@ mod tests {
 
     const PASSES: ReconcileMetricNames = ReconcileMetricNames {
         label: "group",
-        is_namespaced: false,
-        total: Some("toy_total"),
-        failed: Some("toy_failed_total"),
+        total: "toy_total",
+        failed: "toy_failed_total",
         duration: "toy_duration_seconds",
-        last_success: Some("toy_last_seconds"),
-    };
-
-    const ONLY_TIMES: ReconcileMetricNames = ReconcileMetricNames {
-        is_namespaced: true,
-        total: None,
-        failed: None,
-        last_success: None,
-        ..PASSES
+        last_success: "toy_last_seconds",
     };
 
     fn key(name: &str) -> Key {
@@ -166,26 +157,6 @@ mod tests {
             controller: "toy",
             namespace: "a".to_owned(),
             name: name.to_owned(),
-        }
-    }
-
-    #[test]
-    fn what_has_no_name_is_not_shown() {
-        let mut registry = Registry::default();
-        let mut shows = Shows::default();
-        shows.add("toy", ONLY_TIMES, false, &mut registry);
-        let pass = Pass {
-            took: Duration::from_millis(20),
-            at: Timestamp::UNIX_EPOCH,
-            failed: false,
-        };
-        shows.passed(&key("one"), pass);
-        let mut text = String::new();
-        encode(&mut text, &registry).unwrap();
-        let line = "toy_duration_seconds_count{group=\"one\",namespace=\"a\"} 1";
-        assert!(text.contains(line), "{text}");
-        for name in ["toy_total", "toy_failed", "toy_last"] {
-            assert!(!text.contains(name), "{text}");
         }
     }
 
