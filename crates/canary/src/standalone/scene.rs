@@ -204,7 +204,7 @@ impl Stand {
             );
             return Err(Obstacle::new(Reason::NotOurs, message));
         }
-        if target.is_some_and(|target| router::has_canary(target)) {
+        if target.is_some_and(router::has_canary) {
             let name = &self.names.target;
             let message = format!("{name} is the copy of another Canary; name its workload");
             return Err(Obstacle::new(Reason::NotOurs, message));

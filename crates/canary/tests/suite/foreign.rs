@@ -56,6 +56,22 @@ fn a_copy_of_ours_that_lost_its_owner_is_taken_again() {
     assert_eq!(cluster.finish(), Phase::Succeeded, "{:?}", cluster.holds);
 }
 
+/// A server with `OwnerReferencesPermissionEnforcement` lets only those say so who may change finalizers of Canaries.
+#[test]
+fn what_is_owned_does_not_say_that_it_keeps_its_owner() {
+    let cluster = started();
+    let owners = cluster.objects.0.values().flat_map(|object| {
+        let owners = object["metadata"]["ownerReferences"].as_array();
+        owners.cloned().unwrap_or_default()
+    });
+    let owners: Vec<Value> = owners.collect();
+    assert!(owners.len() >= 4, "{owners:?}");
+    for owner in owners {
+        assert_eq!(owner.get("blockOwnerDeletion"), None, "{owner}");
+        assert_eq!(owner["controller"], true, "{owner}");
+    }
+}
+
 #[test]
 fn a_service_of_a_sides_name_that_leads_elsewhere_is_a_persons_own() {
     let mut cluster = Cluster::new(&gateway());

@@ -255,7 +255,7 @@ fn scenarios_95_and_97_the_copys_autoscaler_follows_promotions_and_nobody_lands_
     cluster.change(
         "HorizontalPodAutoscaler",
         "web",
-        &json!({"spec": {"maxReplicas": 40}}),
+        &json!({"metadata": {"labels": {"team": "b"}}, "spec": {"maxReplicas": 40}}),
     );
     cluster.settle();
     assert_eq!(most(&cluster), 30, "until the next promotion");
@@ -283,6 +283,8 @@ fn scenarios_95_and_97_the_copys_autoscaler_follows_promotions_and_nobody_lands_
     assert_eq!(cluster.finish(), Phase::Succeeded);
     assert_eq!(cluster.replicas("web-primary"), 20);
     assert_eq!(most(&cluster), 40);
+    let copy = cluster.get("HorizontalPodAutoscaler", "web-primary");
+    assert_eq!(copy["metadata"]["labels"]["team"], "b", "D14");
 }
 
 #[test]
