@@ -20,6 +20,7 @@ pub mod gauges;
 pub mod kinds;
 pub mod measures;
 pub mod observe;
+pub mod places;
 pub mod plan;
 pub mod provider;
 pub mod questions;

@@ -10,6 +10,7 @@ use slipway_kernel::question::{Call, Credential, Header, Number, SecretRef, Valu
 
 use crate::engine::Answer;
 use crate::observe::World;
+use crate::places::Places;
 use crate::provider::Provider;
 use crate::router::kubernetes::OF_REPLICA_SET;
 use crate::settings::Settings;
@@ -171,7 +172,8 @@ impl Subject<'_> {
     fn names(&self, metric: &Metric, side: Side) -> Names {
         let spec = &self.canary.spec;
         let metadata = &self.canary.metadata;
-        let target = &spec.target_ref.name;
+        let places = Places::of_canary(self.canary);
+        let target = &places.target;
         let window = metric.interval.as_deref().filter(|text| !text.is_empty());
         Names {
             name: metadata.name.clone().unwrap_or_default(),
@@ -180,12 +182,8 @@ impl Subject<'_> {
                 Side::Target => target.clone(),
                 Side::Source => format!("{target}{PRIMARY}"),
             },
-            service: spec.apex().to_owned(),
-            ingress: spec
-                .ingress_ref
-                .as_ref()
-                .map(|one| one.name.clone())
-                .unwrap_or_default(),
+            service: places.apex.clone(),
+            ingress: places.ingress.clone().unwrap_or_default(),
             route: spec
                 .route_ref
                 .as_ref()

@@ -9,14 +9,17 @@ use serde_json::{Value, json};
 use slipway_api::canary::{Canary, ObjectReference};
 use slipway_kernel::basis::{Basis, basis};
 use slipway_kernel::fact::{Answers, Facts, Refusal};
+use slipway_kernel::fields::{list, text};
 use slipway_kernel::interest::Interest;
 use slipway_kernel::store::{Item, Meta, Projection};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 
 use crate::kinds;
+use crate::places::Places;
 use crate::provider::Provider;
 use crate::router::{self, Objects};
 use crate::settings::Settings;
+use crate::standalone::Names;
 use crate::standalone::configs::{Config, ConfigKind, Known, references};
 use projections::{ABOUT, ASKS, CONFIGS, index_about, index_asks, index_configs, place};
 
@@ -179,7 +182,7 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
             gathering.configs(read, &mut world)?;
         }
         gathering.asked(read, &mut world)?;
-        world.rival = gathering.rival(&canary, read);
+        world.rival = gathering.rival(&canary, read, &world.objects);
     }
     Some(world)
 }
@@ -191,6 +194,14 @@ fn served(canary: &Canary) -> Vec<Config> {
     let configs = run.and_then(|run| run.promoted_configs.as_ref());
     let keys = configs.into_iter().flatten().map(|(key, _)| key);
     keys.filter_map(|key| Config::of(key)).collect()
+}
+
+/// The uid of who controls an object.
+fn holder(seen: &Objects, kind: &str, name: &str) -> Option<String> {
+    let object = seen.get(kind, name)?;
+    let mut owners = list(object, "/metadata/ownerReferences");
+    let controller = owners.find(|owner| owner.get("controller") == Some(&Value::Bool(true)))?;
+    text(controller, "/uid").map(str::to_owned)
 }
 
 /// The checksum that a config had when it was seen last.
@@ -267,8 +278,8 @@ impl Gathering<'_> {
     /// What the workload is configured with, and the copies of that. Where Secrets or `ConfigMap`s cannot be seen, they are
     /// not tracked.
     fn configs(&self, canary: &Canary, world: &mut World) -> Option<()> {
-        let target = &canary.spec.target_ref;
-        let workload = world.objects.get(&target.kind, &target.name);
+        let kind = &canary.spec.target_ref.kind;
+        let workload = world.objects.get(kind, &Places::of_canary(canary).target);
         let template = workload.and_then(|one| one.pointer("/spec/template"));
         let used = template.map(references).unwrap_or_default();
         let used: BTreeSet<Config> = used.into_keys().chain(served(canary)).collect();
@@ -289,6 +300,7 @@ impl Gathering<'_> {
                 let known = Known {
                     is_tracked: before.is_some(),
                     checksum: before.unwrap_or_default(),
+                    owners: BTreeSet::new(),
                 };
                 world.configs.insert(config.copy(), known.clone());
                 world.configs.insert(config, known);
@@ -390,8 +402,9 @@ impl Gathering<'_> {
         Some(place(&found.meta.namespace, &found.meta.name))
     }
 
-    /// A Canary about the same workload, or the same Service, that was there before.
-    fn rival(&self, own: &Item<CanarySeen>, canary: &Canary) -> Option<String> {
+    /// A Canary about the same workload, or the same Service, that has what both would make; or was there before, where nobody
+    /// has it.
+    fn rival(&self, own: &Item<CanarySeen>, canary: &Canary, seen: &Objects) -> Option<String> {
         let target = &canary.spec.target_ref;
         let apex = canary.spec.apex();
         let places = [target.name.as_str(), apex].map(|name| place(self.namespace, name));
@@ -400,13 +413,28 @@ impl Gathering<'_> {
                 .indexed::<CanarySeen>(self.cluster, &kinds::CANARY, ABOUT, place)
         });
         let (created, name) = (&own.body().created, &own.meta().name);
+        let names = Names::of(&target.name, apex);
+        let of_workload = holder(seen, &target.kind, &names.primary);
+        let of_service = holder(seen, &kinds::SERVICE.kind, &names.apex_primary);
         let mut rivals = all.filter(|other| {
-            let is_same = other.body.read.as_ref().is_ok_and(|other| {
-                let one = &other.spec.target_ref;
-                let is_workload = (&one.kind, &one.name) == (&target.kind, &target.name);
-                is_workload || other.spec.apex() == apex
-            });
-            is_same && (&other.body.created, &other.meta.name) < (created, name)
+            let Ok(read) = &other.body.read else {
+                return false;
+            };
+            let one = &read.spec.target_ref;
+            let is_workload = (&one.kind, &one.name) == (&target.kind, &target.name);
+            if !is_workload && read.spec.apex() != apex {
+                return false;
+            }
+            let holder = if is_workload {
+                &of_workload
+            } else {
+                &of_service
+            };
+            match holder.as_deref() {
+                Some(uid) if uid == own.meta().uid => false,
+                Some(uid) if uid == other.meta.uid => true,
+                _ => (&other.body.created, &other.meta.name) < (created, name),
+            }
         });
         rivals.next().map(|rival| rival.meta.name.clone())
     }

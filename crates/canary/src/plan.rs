@@ -121,11 +121,16 @@ pub fn plan(settings: &Settings, world: &World, now: Timestamp) -> Plan {
     plan
 }
 
-/// Since when the API refuses what the copy that serves is to become.
+/// Since when the API refuses what the copy that serves is to become, or what that is to be configured with.
 fn refused_since(look: &Look<'_>, stand: &Stand) -> Option<Timestamp> {
     let name = &stand.names.primary;
     let copy = render::object(look.world, workload(stand.kind), name);
-    Some(look.world.refusals.get(&copy)?.since)
+    let copies = stand.tracked.copies.iter();
+    let configs = copies.flat_map(|copy| [copy.copy(), copy.config.former()]);
+    let configs = configs.map(|one| render::config(look.world, &one));
+    let refusals = &look.world.refusals;
+    let all = configs.chain([copy]).filter_map(|one| refusals.get(&one));
+    all.map(|refusal| refusal.since).min()
 }
 
 /// When something that was not kept may be written again: somebody may have changed the definition, which nobody tells us.

@@ -72,7 +72,7 @@ impl Provider {
     }
 
     /// What shifts the traffic of a Canary, where `usual` does if it does not say. In the middle of a run it is what it was
-    /// when that began: whoever has the weights has to take them back.
+    /// when that began: whoever has the weights has to take them back. What is given back is what was taken last.
     pub fn of_canary(canary: &Canary, usual: Self) -> Result<Self, NotAProvider> {
         let status = canary.status.as_ref().filter(|status| is_busy(status));
         let kept = status.and_then(|status| status.run.as_ref()?.provider.as_deref());
@@ -136,11 +136,12 @@ impl Provider {
     }
 }
 
-/// Whether a run goes on, or has left weights behind.
-fn is_busy(status: &CanaryStatus) -> bool {
+/// Whether a run goes on, has left weights behind, or is to be undone.
+pub(crate) fn is_busy(status: &CanaryStatus) -> bool {
     let is_draining = status.run.as_ref().is_some_and(|run| run.draining);
     let phase = Phase::of(status.phase.as_deref());
-    phase.is_running() || status.canary_weight > 0 || is_draining
+    let is_ending = phase == Phase::Terminating;
+    phase.is_running() || is_ending || status.canary_weight > 0 || is_draining
 }
 
 impl Default for Provider {

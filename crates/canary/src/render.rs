@@ -28,6 +28,18 @@ pub fn object(world: &World, kind: Kind, name: &str) -> ObjectRef {
     }
 }
 
+/// A `ConfigMap` or Secret in the Canary's namespace.
+pub fn config(world: &World, config: &Config) -> ObjectRef {
+    object(world, kind_of(config.kind), &config.name)
+}
+
+fn kind_of(kind: ConfigKind) -> Kind {
+    match kind {
+        ConfigKind::ConfigMap => kinds::CONFIG_MAP,
+        ConfigKind::Secret => kinds::SECRET,
+    }
+}
+
 /// An act as an action; none if the object that it changes was not seen.
 pub fn act(world: &World, stand: &Stand, act: Act) -> Option<Action> {
     match act {
@@ -100,10 +112,7 @@ fn purpose_of(stand: &Stand, write: &Write) -> Purpose {
 
 /// A config is copied with all that is in it. The copy is the Canary's as well as others': nobody controls it.
 fn copy(world: &World, stand: &Stand, copy: &Copy) -> Option<Action> {
-    let kind = match copy.config.kind {
-        ConfigKind::ConfigMap => kinds::CONFIG_MAP,
-        ConfigKind::Secret => kinds::SECRET,
-    };
+    let kind = kind_of(copy.config.kind);
     let Config { name, .. } = &copy.config;
     let (meta, _) = world.config_metas.get(&copy.config)?;
     let known = world.config_metas.get(&copy.copy());

@@ -23,7 +23,7 @@ use slipway_api::canary::{Service, SessionAffinity};
 use slipway_api::foreign::istio::HttpMatch;
 use slipway_kernel::Kind;
 
-pub(crate) use parts::{covers, is_ours, lacking};
+pub(crate) use parts::{covers, has_canary, is_controlled, is_ours, lacking};
 
 use crate::engine::{Routing, Weights};
 use crate::provider::Provider;
@@ -308,14 +308,14 @@ impl Route {
         })
     }
 
-    /// The Canary as an owner.
+    /// The Canary as an owner. Whether its deletion waits for what is owned is not said: some servers let only those say so who
+    /// may change its finalizers.
     pub fn owner(&self) -> Value {
         json!({
             "apiVersion": "flagger.app/v1beta1",
             "kind": slipway_api::canary::KIND,
             "name": self.canary,
             "uid": self.uid,
-            "blockOwnerDeletion": true,
             "controller": true,
         })
     }

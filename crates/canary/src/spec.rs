@@ -12,6 +12,7 @@ use slipway_kernel::duration;
 use slipway_kernel::question::prometheus::Query;
 
 use crate::engine::{Finish, Good, Hook, Measure, Rules, Shift, Strategy};
+use crate::places::Places;
 use crate::provider::{NotAProvider, Provider};
 use crate::webhooks;
 
@@ -127,10 +128,11 @@ pub fn read_with(spec: &CanarySpec, provider: Provider) -> Result<Asked, Problem
             Shift::Nothing
         },
         router: provider.full_name().to_owned(),
+        places: Places::of_spec(spec).kept(),
         grace: if provider.router().acknowledges {
             Duration::ZERO
         } else {
-            interval.min(MAX_GRACE)
+            grace(spec)
         },
         finish: Finish::IntoSource,
         strategy,
@@ -149,6 +151,12 @@ fn field(field: &'static str, problem: impl Into<String>) -> Problem {
         field,
         problem: problem.into(),
     }
+}
+
+/// How long a data plane that says nothing is given.
+pub(crate) fn grace(spec: &CanarySpec) -> Duration {
+    let analysis = spec.analysis().unwrap_or_default();
+    interval(analysis.interval.as_deref()).min(MAX_GRACE)
 }
 
 /// An interval, as the original takes it: what cannot be read is a minute, what is too short is ten seconds.

@@ -23,6 +23,8 @@ mod commands;
 mod endings;
 #[path = "suite/exhaustive.rs"]
 mod exhaustive;
+#[path = "suite/foreign.rs"]
+mod foreign;
 #[path = "suite/gates.rs"]
 mod gates;
 #[path = "suite/gateway.rs"]
@@ -39,6 +41,8 @@ mod meshes;
 mod metrics;
 #[path = "suite/obstacles.rs"]
 mod obstacles;
+#[path = "suite/outages.rs"]
+mod outages;
 #[path = "suite/patience.rs"]
 mod patience;
 #[path = "suite/planner.rs"]

@@ -124,6 +124,11 @@ pub struct RunStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::text")]
     pub provider: Option<String>,
+    /// What the run is about, by name: its workload, its Service, a route or Ingress of a person's own; a change of these in the
+    /// spec counts from the next run on
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "schema::texts")]
+    pub places: BTreeMap<String, String>,
     /// Since when the new version, which is to be scaled down, has no traffic any more
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]

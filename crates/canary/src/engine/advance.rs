@@ -152,20 +152,45 @@ pub fn advance(rules: &Rules, run: &Run, sight: &Sight, answers: &Answers, now: 
     look.explained(next)
 }
 
-/// What becomes of a run whose Canary cannot be followed any more, where its version is to have nothing: it failed.
-pub fn withdrawn(run: &Run) -> Run {
-    Run {
+/// What becomes of a run whose Canary cannot be followed any more, where its version is to have no more than this weight: it
+/// failed. Those who want to know its end are told when it can be followed again.
+pub fn withdrawn(run: &Run, weight: u8, way: &str, now: Timestamp) -> Run {
+    let is_end = run.phase.is_running();
+    let mut after = Run {
         phase: Phase::Failed,
         serving: run.serving.clone(),
         target: run.target.clone(),
         attempt: run.attempt,
         failed_checks: run.failed_checks,
         router: run.router.clone(),
+        places: run.places.clone(),
         command: run.command.clone(),
         ends: run.ends.clone(),
+        weight,
+        matching: run.matching,
         draining: true,
+        closing: is_end || run.closing,
+        due: if is_end { Some(now) } else { run.due },
         ..Run::default()
+    };
+    if is_end {
+        let analysis = if run.skip { "skipped" } else { "completed" };
+        count(&mut after, &format!("failed/{way}/{analysis}"));
     }
+    after
+}
+
+/// Whether the source has become what the target is, at this attempt.
+pub(super) fn is_promoted(run: &Run, sight: &Sight) -> bool {
+    let source = &sight.source;
+    let is_tried = run.attempt == 0 || source.attempt == Some(run.attempt);
+    source.revision.is_some() && source.revision == run.target && is_tried
+}
+
+/// Counts an end.
+fn count(run: &mut Run, end: &str) {
+    let ends = run.ends.entry(end.to_owned()).or_default();
+    *ends = ends.saturating_add(1);
 }
 
 impl Look<'_> {
@@ -260,11 +285,12 @@ impl Look<'_> {
     /// Begins again with another version, in the middle of a run.
     pub(super) fn restart(&self, wanted: &Revision) -> Next {
         let before = self.run.target.as_ref();
+        let kept = self.kept();
         self.change(|run| {
             run.attempt = 0;
             run.target = Some(wanted.clone());
             // Whoever wanted no analysis meant the version that they saw.
-            (run.weight, run.skip) = (0, false);
+            (run.weight, run.skip) = (kept, false);
             self.begin(run);
             run.draining = self.is_reconfigured(before, wanted);
         })
@@ -273,10 +299,11 @@ impl Look<'_> {
 
     /// The version that serves is wanted again: nothing is left to analyse.
     pub(super) fn cancel(&self) -> Next {
+        let kept = self.kept();
         self.change(|run| {
             run.phase = Phase::Finalising;
             run.target.clone_from(&run.serving);
-            (run.weight, run.mirrored, run.iterations) = (0, false, 0);
+            (run.weight, run.mirrored, run.iterations) = (kept, false, 0);
             (run.skip, run.prepared) = (false, false);
             (run.due, run.held_since, run.unmeasured_since) = (None, None, None);
             (run.step_since, run.free_since) = (Some(self.now), None);
@@ -287,22 +314,37 @@ impl Look<'_> {
         )
     }
 
-    /// Sends the version back.
+    /// Sends the version back. What it has goes to what serves as soon as somebody answers there.
     pub(super) fn fail(&self, why: &str) -> Next {
+        let kept = self.kept();
+        let end = if kept > 0 {
+            "its traffic goes to the serving version when that answers"
+        } else {
+            "all traffic goes to the serving version"
+        };
         self.change(|run| {
             self.end(run, Phase::Failed);
-            run.draining = true;
+            (run.weight, run.draining) = (kept, true);
         })
-        .warn(
-            format!("Rolling back: {why}; all traffic goes to the serving version"),
-            Some(Level::Error),
-        )
+        .warn(format!("Rolling back: {why}; {end}"), Some(Level::Error))
+    }
+
+    /// What the target keeps of its share when that is to go back: all of it, while it alone answers.
+    fn kept(&self) -> u8 {
+        if self.is_alone() { self.run.weight } else { 0 }
+    }
+
+    /// Whether the target has requests, and nobody but it could answer any.
+    pub(super) fn is_alone(&self) -> bool {
+        let (source, target) = (self.sight.source.state(), self.sight.target.state());
+        self.run.weight > 0 && source.is_down() && !target.is_down()
     }
 
     /// The promotion failed while only the target is healthy: it keeps, or gets, the traffic.
     pub(super) fn strand(&self, why: &str) -> Next {
         let target = &self.sight.target;
         let can = self.rules.is_live() && target.serves(self.run.target.as_ref());
+        let kept = self.kept();
         let text = if can {
             format!("Promotion failed: {why}; all traffic stays with the new version")
         } else {
@@ -310,7 +352,7 @@ impl Look<'_> {
         };
         self.change(|run| {
             self.end(run, Phase::Failed);
-            run.weight = if can { 100 } else { 0 };
+            run.weight = if can { 100 } else { kept };
             // All requests, and not those alone that match: nobody else answers the others.
             run.matching = false;
         })
@@ -337,6 +379,7 @@ impl Look<'_> {
         run.free_since = None;
         run.matching = self.rules.is_matching();
         run.router = Some(self.rules.router.clone());
+        run.places.clone_from(&self.rules.places);
     }
 
     /// Whether none of the target's pods can answer what it gets, while some of the source's could.
@@ -364,9 +407,7 @@ impl Look<'_> {
         let is_skipped = run.skip || self.rules.skip;
         let analysis = if is_skipped { "skipped" } else { "completed" };
         let way = self.rules.strategy.as_str();
-        let ends = run.ends.entry(format!("{end}/{way}/{analysis}"));
-        let ends = ends.or_default();
-        *ends = ends.saturating_add(1);
+        count(run, &format!("{end}/{way}/{analysis}"));
         run.phase = phase;
         (run.weight, run.mirrored, run.iterations) = (0, false, 0);
         (run.skip, run.prepared, run.gate) = (false, false, None);
@@ -391,8 +432,7 @@ impl Look<'_> {
 
     /// Whether the source has become what the target is.
     pub(super) fn is_promoted(&self) -> bool {
-        let source = &self.sight.source.revision;
-        source.is_some() && *source == self.run.target
+        is_promoted(self.run, self.sight)
     }
 
     /// Waits for a side to become ready.

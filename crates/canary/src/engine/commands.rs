@@ -152,7 +152,8 @@ impl Look<'_> {
         let is_failed = self.run.phase == Phase::Failed && self.run.is_new();
         let is_same = self.run.target.as_ref() == Some(wanted);
         (is_failed && is_same).then(|| {
-            let is_stranded = self.run.weight > 0 && self.rules.finish == Finish::IntoSource;
+            let is_promotion = !self.run.draining && self.rules.finish == Finish::IntoSource;
+            let is_stranded = self.run.weight > 0 && is_promotion;
             let next = if is_stranded {
                 self.promote_again()
             } else {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use slipway_api::canary::Phase;
 use slipway_kernel::instant::later;
 
-use super::advance::{Hold, News};
+use super::advance::{Hold, News, is_promoted};
 use super::promote::needed;
 use super::rules::{Finish, Rules, Shift, Strategy};
 use super::run::{Revision, Run};
@@ -105,11 +105,11 @@ impl Scene<'_> {
             Phase::Initializing if is_gone => wanted,
             // It never became ready, and a person has corrected the workload.
             Phase::Initializing if self.is_unborn() && source.revision.as_ref() != wanted => wanted,
-            Phase::Promoting if source.revision != run.target => {
+            Phase::Promoting if !is_promoted(run, self.sight) => {
                 run.target.as_ref().filter(|target| wanted == Some(*target))
             }
             // A promotion was taken back, or the version that served is wanted again after one that failed.
-            Phase::Failed if run.weight == 0 || !run.is_new() => {
+            Phase::Failed if run.weight == 0 || run.draining || !run.is_new() => {
                 let serving = run.serving.as_ref();
                 let seen = source.revision.as_ref();
                 serving.filter(|serving| match seen {

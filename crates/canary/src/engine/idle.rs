@@ -29,6 +29,8 @@ impl Look<'_> {
         let serving = source.revision.clone();
         self.change(|run| {
             run.phase = Phase::Initialized;
+            run.router = Some(self.rules.router.clone());
+            run.places.clone_from(&self.rules.places);
             run.serving.clone_from(&serving);
             run.target = serving;
             (run.weight, run.mirrored, run.iterations) = (0, false, 0);
@@ -42,6 +44,9 @@ impl Look<'_> {
     pub(super) fn idle(&self, wanted: &Revision) -> Next {
         if self.rules.finish == Finish::IntoSource && self.is_deserted() {
             return self.unload("The new version went down");
+        }
+        if self.run.draining && self.run.weight > 0 && !self.is_alone() {
+            return self.relieve();
         }
         if self.run.closing
             && let Some(next) = self.closes(wanted)
@@ -65,17 +70,22 @@ impl Look<'_> {
         } else {
             self.let_in(wanted)
         };
-        self.draining(next)
+        self.routed(next)
     }
 
-    /// The same, which says what the target's going waits for, and goes on with that in time.
-    fn draining(&self, next: Next) -> Next {
-        if !self.run.draining || next.run != *self.run {
+    /// The same, which says what is not routed as it is to be, and goes on in time with what is to go.
+    fn routed(&self, next: Next) -> Next {
+        if next.run != *self.run {
             return next;
         }
-        let mut next = next.wake_at(self.drain_at());
+        let mut next = if self.run.draining {
+            next.wake_at(self.drain_at())
+        } else {
+            next
+        };
         if next.holds.is_empty()
-            && let Some(pending) = self.unrouted(Weights::SOURCE)
+            && next.asks.is_empty()
+            && let Some(pending) = self.unrouted(self.run.weights())
         {
             next.holds = pending.holds;
         }
@@ -92,7 +102,7 @@ impl Look<'_> {
         next.until(Some(at))
     }
 
-    /// Whether a promotion failed, and the target has all traffic.
+    /// Whether a promotion failed, and the target has the traffic; or it has some because nobody else answers.
     fn is_stranded(&self) -> bool {
         self.run.weight > 0 && self.rules.finish == Finish::IntoSource
     }
@@ -103,6 +113,9 @@ impl Look<'_> {
     fn healed(&self) -> Next {
         if !self.is_stranded() {
             return self.stay();
+        }
+        if self.run.draining {
+            return self.relieve();
         }
         let source = &self.sight.source;
         if source.serves(self.run.target.as_ref()) {
@@ -188,6 +201,9 @@ impl Look<'_> {
         if self.run.due.is_some() {
             return self.change(|run| run.due = None);
         }
+        if self.run.weight > 0 && self.run.draining {
+            return self.relieve();
+        }
         self.stay()
     }
 
@@ -236,6 +252,9 @@ impl Look<'_> {
 
     /// A new version waits for leave to begin.
     pub(super) fn wait(&self, wanted: &Revision) -> Next {
+        if self.rules.finish == Finish::IntoSource && self.is_deserted() {
+            return self.unload("The new version went down");
+        }
         if self.run.serving.as_ref() == Some(wanted) {
             return self
                 .change(|run| {
@@ -257,8 +276,13 @@ impl Look<'_> {
         let Some(due) = self.run.due else {
             return self.change(|run| run.due = Some(self.now));
         };
-        if self.now < due {
-            return self.gate_closed(Some(due));
+        if let Some(next) = self.early(due) {
+            let is_so = next.run == *self.run;
+            return if is_so {
+                self.gate_closed(Some(due))
+            } else {
+                next
+            };
         }
         self.at_tick(due, |look, at| look.may_begin_now(wanted, at))
     }

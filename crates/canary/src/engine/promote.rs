@@ -34,7 +34,8 @@ impl Look<'_> {
         if self.is_deserted() {
             return self.unload("The new version went down");
         }
-        if self.run.weight > 0 && self.run.matching && !self.rules.is_matching() {
+        let is_other = self.run.matching && !self.rules.is_matching();
+        if self.run.weight > 0 && is_other && !self.is_alone() {
             return self.unload("Which requests the new version gets was changed");
         }
         let is_wanted = self.run.target.as_ref() == Some(wanted);
@@ -48,7 +49,7 @@ impl Look<'_> {
                 self.restart(wanted)
             };
         }
-        if !is_wanted && self.run.weight > 0 {
+        if !is_wanted && self.run.weight > 0 && !self.is_alone() {
             // The target is about to be something that nobody has analysed.
             return self.change(|run| run.weight = 0).tell(
                 "New revision detected; it waits for the end of this promotion, without traffic",
@@ -57,7 +58,7 @@ impl Look<'_> {
         }
         match &self.sight.source.state() {
             Readiness::Ready => self.give_back(),
-            Readiness::Stuck(why) => self.strand(why),
+            Readiness::Stuck(why) | Readiness::Stalled(why) => self.strand(why),
             _ if self.run.held_since.is_none() => self.hold_from_now(),
             unready if self.is_too_late() => {
                 let why = format!("it is not ready in time: {}", unready.why());
@@ -86,8 +87,11 @@ impl Look<'_> {
             let message = format!("the serving version is scaled to {need} before it gets traffic");
             return self.stay().hold(Reason::SourceNotReady, message);
         }
-        if let Some(due) = self.run.due.filter(|due| self.now < *due) {
-            return self.stay().wake_at(Some(due));
+        if let Some(due) = self.run.due
+            && let Some(next) = self.early(due)
+        {
+            let message = "each step of the promotion lasts an interval";
+            return next.hold(Reason::StepPause, message);
         }
         let left = if step == 0 {
             0
@@ -133,7 +137,7 @@ impl Look<'_> {
                 Some(next) => next,
                 None => self.change(|run| run.phase = Phase::Finalising),
             },
-            Readiness::Stuck(why) => self.fail(why),
+            Readiness::Stuck(why) | Readiness::Stalled(why) => self.fail(why),
             _ if self.run.held_since.is_none() => self.hold_from_now(),
             unready if unready.is_down() || self.is_too_late() => self.fail(unready.why()),
             unready => self.hold_in_time(Reason::TargetNotReady, unready),
@@ -146,6 +150,9 @@ impl Look<'_> {
             Finish::IntoSource => {
                 if let Some(next) = self.broken(wanted) {
                     return next;
+                }
+                if self.run.weight > 0 {
+                    return self.relieve();
                 }
                 if let Some(next) = self.unrouted(Weights::SOURCE) {
                     return next;
@@ -160,23 +167,46 @@ impl Look<'_> {
         if !is_done {
             return self.drains();
         }
+        let is_new = self.run.is_new();
+        let text = if is_new {
+            "Promotion completed!"
+        } else {
+            "The serving version is what is wanted, and serves on"
+        };
         self.change(|run| {
             self.end(run, Phase::Succeeded);
+            if !is_new {
+                // A version that was taken back has neither succeeded nor failed.
+                run.ends.clone_from(&self.run.ends);
+            }
             if self.rules.finish == Finish::OntoTarget {
                 run.weight = 100;
             }
             run.serving.clone_from(&run.target);
         })
-        .tell("Promotion completed!", Some(Level::Info))
+        .tell(text, Some(Level::Info))
+    }
+
+    /// What the target has kept, because it alone answered, goes to the source when that answers.
+    pub(super) fn relieve(&self) -> Next {
+        if self.is_alone() {
+            let state = self.sight.source.state();
+            let why = state.why();
+            let message = format!("the new version keeps its traffic, which alone answers: {why}");
+            return self.stay().hold(Reason::SourceNotReady, message);
+        }
+        self.change(|run| (run.weight, run.free_since) = (0, None))
+            .tell(
+                "The serving version answers again, and gets all traffic",
+                Some(Level::Info),
+            )
     }
 
     /// The source breaks after it got the traffic, and the target is still there to take it.
     fn broken(&self, wanted: &Revision) -> Option<Next> {
         let is_new = self.run.is_new() && self.run.target.as_ref() == Some(wanted);
         let source = self.sight.source.state();
-        let Readiness::Stuck(why) = &source else {
-            return None;
-        };
+        let why = source.given_up()?;
         (is_new && self.sight.target.state().is_ready()).then(|| self.strand(why))
     }
 }

@@ -1,5 +1,6 @@
 //! What a person asked for, as numbers.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use slipway_api::canary::{HookType, Phase};
@@ -91,6 +92,8 @@ pub struct Rules {
     pub shift: Shift,
     /// What that is called: a run remembers it.
     pub router: String,
+    /// What a run is about, by name: a run remembers it.
+    pub places: BTreeMap<String, String>,
     /// How long a data plane that says nothing has to take weights before pods go that had a share.
     pub grace: Duration,
     /// How the version takes over.
@@ -141,6 +144,7 @@ impl Default for Rules {
             metrics: Vec::new(),
             shift: Shift::Router,
             router: String::new(),
+            places: BTreeMap::new(),
             grace: Duration::ZERO,
             finish: Finish::IntoSource,
         }

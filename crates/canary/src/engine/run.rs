@@ -55,6 +55,8 @@ pub struct Run {
     pub stopped_since: Option<Timestamp>,
     /// What shifts its traffic, by the name that its rules have for it.
     pub router: Option<String>,
+    /// What it is about, by the names that its rules have for it.
+    pub places: BTreeMap<String, String>,
     /// Since when the target, which is to be scaled down, has no traffic any more.
     pub free_since: Option<Timestamp>,
     /// When the next check is due.

@@ -49,8 +49,10 @@ pub enum Readiness {
     Partly(String),
     /// None is, for this reason.
     Down(String),
-    /// It does not get ready any more, for this reason: its deadline is over.
+    /// It does not get ready any more, for this reason: its deadline is over. None of its pods is available.
     Stuck(String),
+    /// The same, where some are available.
+    Stalled(String),
     /// It is not there.
     #[default]
     Missing,
@@ -62,16 +64,24 @@ impl Readiness {
         *self == Self::Ready
     }
 
-    /// Whether none of its pods is available, or it is given up.
+    /// Whether none of its pods is available.
     pub fn is_down(&self) -> bool {
         matches!(self, Self::Down(_) | Self::Stuck(_) | Self::Missing)
+    }
+
+    /// Why it does not get ready any more, if it does not.
+    pub fn given_up(&self) -> Option<&str> {
+        match self {
+            Self::Stuck(why) | Self::Stalled(why) => Some(why),
+            _ => None,
+        }
     }
 
     /// Why it is not ready.
     pub fn why(&self) -> &str {
         match self {
             Self::Ready => "it is ready",
-            Self::Partly(why) | Self::Down(why) | Self::Stuck(why) => why,
+            Self::Partly(why) | Self::Down(why) | Self::Stuck(why) | Self::Stalled(why) => why,
             Self::Missing => "it does not exist",
         }
     }
@@ -82,6 +92,8 @@ impl Readiness {
 pub struct Side {
     /// The version that its template is of; none if it is not there or nobody knows.
     pub revision: Option<Revision>,
+    /// At which attempt it became of that version, where that is known to be the last one.
+    pub attempt: Option<u32>,
     /// How many replicas are asked for now.
     pub size: u32,
     /// How many it has at least when it is not at zero.

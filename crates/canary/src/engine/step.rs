@@ -41,18 +41,26 @@ impl Look<'_> {
             return self.restart(wanted);
         }
         if self.is_deserted() {
-            return match &self.sight.target.state() {
-                Readiness::Stuck(why) => self.fail(&format!("the new version: {why}")),
-                down => self.pull_back(down.why()),
+            let down = self.sight.target.state();
+            return match down.given_up() {
+                Some(why) => self.fail(&format!("the new version: {why}")),
+                None => self.pull_back(down.why()),
             };
         }
         if self.run.draining {
             return self.refresh();
         }
         let skips = self.run.skip || self.rules.skip;
+        let is_unproved = self.run.weight > 0 && !self.run.prepared;
+        if is_unproved && !skips && !self.is_alone() {
+            // It had this only because nobody else answered.
+            return self.unload("The serving version answers again");
+        }
         match &self.sight.source.state() {
             _ if skips => {}
-            Readiness::Stuck(why) => return self.fail(&format!("the serving version: {why}")),
+            Readiness::Stuck(why) | Readiness::Stalled(why) => {
+                return self.fail(&format!("the serving version: {why}"));
+            }
             Readiness::Ready => {}
             unready => return self.hold_for(Reason::SourceNotReady, unready),
         }
@@ -62,16 +70,32 @@ impl Look<'_> {
         if skips {
             return self.take_over("Analysis is skipped; promoting");
         }
-        if let Some(next) = self.unrouted(self.run.weights()) {
-            return next;
-        }
+        let pending = self.unrouted(self.run.weights());
         let Some(due) = self.run.due else {
-            return self.first_tick();
+            return pending.unwrap_or_else(|| self.first_tick());
         };
         if let Some(next) = self.early(due) {
-            return next;
+            let is_so = next.run == *self.run;
+            return match pending.filter(|_| is_so) {
+                Some(pending) => pending.wake_at(Some(due)),
+                None => next,
+            };
         }
+        // Whoever has a share is judged by it, also while the data plane has not taken the last one.
         self.at_tick(due, Self::on_tick)
+    }
+
+    /// The data plane has not taken the weights: the next step waits for it, but not for ever.
+    fn wait_for_routing(&self, at: Timestamp, pending: Next) -> Next {
+        if self.run.held_since.is_none() {
+            return self.hold_from_now();
+        }
+        if self.is_too_late() {
+            let hold = pending.holds.first();
+            let why = hold.map_or("", |hold| hold.message.as_str());
+            return self.fail(&format!("weights are not taken in time: {why}"));
+        }
+        pending.until(self.deadline()).wake_at(self.after(at))
     }
 
     /// Pods that were started with former configs go before others come.
@@ -94,14 +118,16 @@ impl Look<'_> {
     fn unready(&self) -> Option<Next> {
         let readiness = &self.sight.target.state();
         if readiness.is_ready() {
-            let is_over = self.run.due.is_some() && self.run.held_since.is_some();
+            let is_routed = self.sight.routing.is_at(self.run.weights());
+            let is_held = self.run.due.is_some() && self.run.held_since.is_some();
+            let is_over = is_routed && is_held;
             return is_over.then(|| self.change(|run| run.held_since = None));
         }
         if self.sight.target.size == 0 {
             // Its time begins when it has been scaled up.
             return Some(self.hold_for(Reason::TargetNotReady, readiness));
         }
-        if let Readiness::Stuck(why) = readiness {
+        if let Some(why) = readiness.given_up() {
             return Some(self.fail(&format!("the new version: {why}")));
         }
         if self.run.held_since.is_none() {
@@ -267,6 +293,9 @@ impl Look<'_> {
 
     /// A version that passed its checks gets more, or takes over.
     fn step(&self, at: Timestamp) -> Next {
+        if let Some(pending) = self.unrouted(self.run.weights()) {
+            return self.wait_for_routing(at, pending);
+        }
         match &self.rules.strategy {
             Strategy::Weights(steps) => self.step_weights(steps, at),
             Strategy::Matching(iterations) => self.step_matching(*iterations, at),

@@ -48,7 +48,7 @@ impl Look<'_> {
         if has_traffic && self.run.target.as_ref() != Some(wanted) {
             match self.run.phase {
                 Phase::Progressing | Phase::WaitingPromotion => return self.restart(wanted),
-                Phase::Promoting if self.rules.finish == Finish::IntoSource => {
+                Phase::Promoting if self.rules.finish == Finish::IntoSource && !self.is_alone() => {
                     return self.unload("New revision detected");
                 }
                 _ => {}

@@ -17,6 +17,7 @@ use slipway_kernel::parts::{Part, Parts};
 use slipway_kernel::store::{Projection, Seen, Undecodable};
 
 use super::original;
+use crate::places::Places;
 use crate::router;
 use crate::standalone::configs::{ConfigKind, Known, known, references};
 use crate::standalone::{Names, scaler};
@@ -72,19 +73,23 @@ pub(super) fn place(namespace: &str, name: &str) -> String {
 /// The names of all objects that a Canary may be about.
 pub fn about(canary: &Canary) -> BTreeSet<String> {
     let spec = &canary.spec;
-    let names = Names::of(&spec.target_ref.name, spec.apex());
-    let mut all = BTreeSet::from([
-        names.target,
-        names.primary,
-        names.apex,
-        names.apex_primary,
-        names.apex_canary,
-    ]);
+    let mut all = BTreeSet::new();
+    for places in [Places::of_spec(spec), Places::of_canary(canary)] {
+        let names = Names::of(&places.target, &places.apex);
+        all.extend([
+            names.target,
+            names.primary,
+            names.apex,
+            names.apex_primary,
+            names.apex_canary,
+        ]);
+        all.extend(places.route);
+        if let Some(ingress) = places.ingress {
+            all.extend([router::nginx::name(&ingress), ingress]);
+        }
+    }
     if let Some(asked) = &spec.autoscaler_ref {
         all.extend([asked.name.clone(), scaler::name(asked)]);
-    }
-    if let Some(ingress) = &spec.ingress_ref {
-        all.extend([ingress.name.clone(), router::nginx::name(&ingress.name)]);
     }
     all.extend(spec.route_ref.iter().map(|route| route.name.clone()));
     all

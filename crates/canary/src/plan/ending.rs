@@ -6,14 +6,18 @@ use slipway_api::flagger::FINALIZER;
 use slipway_api::purpose::canary as purpose;
 use slipway_kernel::event::EventType;
 use slipway_kernel::finalizer::{self, Phase as Guard};
-use slipway_kernel::{Plan, Target};
+use slipway_kernel::instant::later;
+use slipway_kernel::{Kind, Plan, Target};
 
 use super::Look;
 use super::report::Report;
+use crate::engine::{Readiness, Run};
+use crate::provider::Provider;
 use crate::reasons::Reason;
 use crate::render;
-use crate::router::Write;
-use crate::standalone::acts::{give_back, restore, workload};
+use crate::router::{self, Write};
+use crate::spec::grace;
+use crate::standalone::acts::{draw_back, give_back, restore, workload};
 use crate::standalone::adopt;
 use crate::standalone::leave::{Leave, leave};
 use crate::standalone::primary;
@@ -30,8 +34,10 @@ pub(super) fn end(
     match (guard, stood) {
         // The finalizer is that program's as well: it gives back what is to be.
         (Guard::Ending, Err(obstacle)) if obstacle.reason == Reason::FlaggerRuns => false,
-        // Whoever came second has taken nothing.
-        (Guard::Ending, Err(obstacle)) if obstacle.reason == Reason::TargetBusy => {
+        // Whoever came second has taken nothing, unless it serves another workload and has come to want the same Service.
+        (Guard::Ending, Err(obstacle))
+            if obstacle.reason == Reason::TargetBusy && !has_copy(look) =>
+        {
             release(look, plan);
             true
         }
@@ -54,6 +60,12 @@ pub(super) fn end(
         (Guard::Released, _) => true,
         _ => false,
     }
+}
+
+/// Whether what serves is ours.
+fn has_copy(look: &Look<'_>) -> bool {
+    let leave = leave(&look.seen());
+    leave.is_some_and(|leave| leave.source.readiness != Readiness::Missing)
 }
 
 /// Whether something is to be given back.
@@ -90,6 +102,15 @@ fn give_all_back(look: &Look<'_>, plan: &mut Plan) {
         release(look, plan);
         return;
     }
+    if let Some(kind) = unseen(look, &leave) {
+        let (plural, group) = (&kind.plural, &kind.group);
+        let message = format!(
+            "{plural}.{group} cannot be seen, and one of them may have to be given back; grant get, list and watch, or abort, which lets go of it as it is"
+        );
+        let report = Report::new(look.world, look.now);
+        report.ending(look.canary, Reason::RouteNotFound, &message, plan);
+        return;
+    }
     if !is_reverted(look) {
         let writes = restore(&seen, &leave);
         if writes.is_empty() {
@@ -101,8 +122,19 @@ fn give_all_back(look: &Look<'_>, plan: &mut Plan) {
         return;
     }
     let writes = give_back(&seen, &leave);
+    if leave.run.serving.is_none() && writes.is_empty() {
+        // Nothing was taken.
+        release(look, plan);
+        return;
+    }
     let (source, target) = (&leave.source, &leave.target);
     let step = revert::next(true, Guard::Ending, source, target, writes.is_empty());
+    if matches!(step, Step::Size(_) | Step::Wait) && !source.state().is_down() {
+        // What is new may be why the Canary goes: it has nothing until all is given back.
+        for write in draw_back(&seen, &leave) {
+            undo(look, write, plan);
+        }
+    }
     match step {
         Step::Size(size) => {
             let write = Write::Patch {
@@ -117,7 +149,7 @@ fn give_all_back(look: &Look<'_>, plan: &mut Plan) {
                 undo(look, write, plan);
             }
         }
-        Step::Release => release(look, plan),
+        Step::Release => let_go(look, &leave, plan),
         _ => {
             let why = target.state();
             let message = format!(
@@ -130,26 +162,69 @@ fn give_all_back(look: &Look<'_>, plan: &mut Plan) {
     }
 }
 
+/// A kind of objects that the run's traffic goes by, and that cannot be seen.
+fn unseen<'a>(look: &Look<'a>, leave: &Leave) -> Option<&'a Kind> {
+    let taken = leave.run.serving.as_ref().and(leave.provider);
+    let router = leave.run.router.as_deref();
+    let provider = router.and_then(|name| Provider::of(name).ok()).or(taken)?;
+    let kinds = router::kinds(provider);
+    look.world.unseen.iter().find(|kind| kinds.contains(*kind))
+}
+
+/// Lets go of the Canary, and so of what serves, when the data plane has had a while to take where requests lead now.
+fn let_go(look: &Look<'_>, leave: &Leave, plan: &mut Plan) {
+    let report = Report::new(look.world, look.now);
+    if leave.source.readiness == Readiness::Missing {
+        release(look, plan);
+        return;
+    }
+    let Some(since) = leave.run.free_since else {
+        let mut run = leave.run.clone();
+        run.free_since = Some(look.now);
+        remember(look, &run, plan);
+        return;
+    };
+    let end = later(since, grace(&look.canary.spec));
+    if end.is_none_or(|end| end <= look.now) {
+        release(look, plan);
+        return;
+    }
+    let message = "the data plane has a while to take that requests lead to the workload, before the copy goes";
+    report.ending(look.canary, Reason::RoutingPending, message, plan);
+    if let Some(end) = end {
+        plan.wake(end);
+    }
+}
+
 fn canary(look: &Look<'_>) -> Target {
     Target::seen(render::canary(look.world), look.world.canary.meta())
 }
 
 /// Remembers that it ends, before anything is undone.
 fn terminate(look: &Look<'_>, leave: &Leave, plan: &mut Plan) {
-    let before = look.canary.status.clone().unwrap_or_default();
     let mut run = leave.run.clone();
     run.phase = Phase::Terminating;
-    let generation = look.canary.metadata.generation.unwrap_or_default();
-    let after = adopt::status(&run, &before, generation, look.now);
+    run.free_since = None;
+    if !leave.source.state().is_down() {
+        (run.weight, run.mirrored) = (0, false);
+    }
+    remember(look, &run, plan);
     let report = Report::new(look.world, look.now);
-    plan.prepares = true;
-    plan.statuses.extend(report.status(&before, &after));
     let text = if is_reverted(look) {
         "Terminating: the workload is given back"
     } else {
         "Terminating: the route becomes what it was"
     };
     plan.events.push(report.event(EventType::Normal, text));
+}
+
+fn remember(look: &Look<'_>, run: &Run, plan: &mut Plan) {
+    let before = look.canary.status.clone().unwrap_or_default();
+    let generation = look.canary.metadata.generation.unwrap_or_default();
+    let after = adopt::status(run, &before, generation, look.now);
+    let report = Report::new(look.world, look.now);
+    plan.prepares = true;
+    plan.statuses.extend(report.status(&before, &after));
 }
 
 fn undo(look: &Look<'_>, write: Write, plan: &mut Plan) {

@@ -1,7 +1,7 @@
 //! What is done about a run whose Canary cannot be followed any more: its version loses its traffic where a person asks for
 //! that, or where nobody would answer it.
 
-use slipway_api::canary::Phase;
+use slipway_api::canary::{Canary, Phase};
 use slipway_api::purpose::canary as purpose;
 use slipway_kernel::Plan;
 
@@ -35,12 +35,34 @@ pub(super) fn retreat(look: &Look<'_>, obstacle: &Obstacle, plan: &mut Plan) -> 
     let Some(why) = why(&leave) else {
         return false;
     };
-    let mut run = withdrawn(&leave.run);
+    let weight = if is_alone(&leave) {
+        leave.run.weight
+    } else {
+        0
+    };
+    let mut run = withdrawn(&leave.run, weight, way(look.canary), look.now);
     if let Some(abort) = &leave.abort {
         run.command = Some(abort.id.clone());
     }
     remember(look, &run, &why, plan);
     true
+}
+
+/// How the version proves itself, as metrics name it, as far as that can be read.
+fn way(canary: &Canary) -> &'static str {
+    let analysis = canary.spec.analysis().unwrap_or_default();
+    if analysis.iterations.unwrap_or_default() == 0 {
+        "canary"
+    } else if analysis.matching.is_empty() {
+        "blue-green"
+    } else {
+        "ab-testing"
+    }
+}
+
+/// Whether nobody but the version could answer what it gets.
+fn is_alone(leave: &Leave) -> bool {
+    leave.source.state().is_down() && !leave.target.state().is_down()
 }
 
 fn has_traffic(run: &Run) -> bool {
@@ -54,8 +76,12 @@ fn why(leave: &Leave) -> Option<String> {
     }
     let target = leave.target.state();
     let is_deserted = target.is_down() && !leave.source.state().is_down();
-    let is_lost = is_deserted && has_traffic(&leave.run);
-    is_lost.then(|| format!("the new version went down: {}", target.why()))
+    if is_deserted && has_traffic(&leave.run) {
+        return Some(format!("the new version went down: {}", target.why()));
+    }
+    // It was sent back before, and kept what it had because it alone answered.
+    let is_over = leave.run.phase == Phase::Failed && leave.run.draining && !is_alone(leave);
+    is_over.then(|| "the serving version answers again".to_owned())
 }
 
 /// Remembers that the version failed, before anything is done about it.
@@ -64,7 +90,13 @@ fn remember(look: &Look<'_>, run: &Run, why: &str, plan: &mut Plan) {
     let generation = look.canary.metadata.generation.unwrap_or_default();
     let mut after = adopt::status(run, &before, generation, look.now);
     let news = [News {
-        text: format!("Rolling back: {why}; all traffic goes to the serving version"),
+        text: if run.weight == 0 {
+            format!("Rolling back: {why}; all traffic goes to the serving version")
+        } else {
+            format!(
+                "Rolling back: {why}; its traffic goes to the serving version when that answers"
+            )
+        },
         is_warning: true,
         alert: Some(Level::Error),
     }];

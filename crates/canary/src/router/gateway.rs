@@ -332,15 +332,22 @@ fn retreat(version: &'static str, route: &Route, objects: &Objects) -> Vec<Write
     let Some(object) = object.filter(|object| is_ours(route, object)) else {
         return Vec::new();
     };
-    let before: Vec<&Value> = list(object, "/spec/rules").collect();
-    let without = |rule: &&Value| {
-        if route.route.is_some() {
-            unshared(route, rule)
-        } else {
-            withdrawn(route, rule)
-        }
+    let without = if route.route.is_some() {
+        unshared
+    } else {
+        withdrawn
     };
-    let after: Vec<Value> = before.iter().map(without).collect();
+    rewritten((version, name), object, |rule| without(route, rule))
+}
+
+/// A route with other rules; nothing where they are the same.
+fn rewritten(
+    (version, name): (&'static str, &str),
+    object: &Value,
+    each: impl Fn(&Value) -> Value,
+) -> Vec<Write> {
+    let before: Vec<&Value> = list(object, "/spec/rules").collect();
+    let after: Vec<Value> = before.iter().map(|rule| each(rule)).collect();
     if before.iter().copied().eq(after.iter()) {
         return Vec::new();
     }
@@ -368,10 +375,11 @@ fn withdrawn(route: &Route, rule: &Value) -> Value {
     rule
 }
 
-/// A person's route without the target. A route of ours goes with the Canary.
+/// A person's route without the target, whatever the Canary says about it by now. A route of ours goes with the Canary.
 fn restore(version: &'static str, route: &Route, objects: &Objects) -> Vec<Write> {
-    let Some(name) = &route.route else {
-        return Vec::new();
-    };
-    in_place(version, route, objects, (name.as_str(), Weights::SOURCE)).unwrap_or_default()
+    let name = route.route.as_deref();
+    let there = name.and_then(|name| Some((name, objects.get(gateway::HTTP_ROUTE, name)?)));
+    let restored = there
+        .map(|(name, object)| rewritten((version, name), object, |rule| unshared(route, rule)));
+    restored.unwrap_or_default()
 }

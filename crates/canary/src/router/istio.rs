@@ -214,6 +214,17 @@ fn withdrawn(route: &Route, rule: &Value) -> Value {
     rule
 }
 
+/// Whether a `VirtualService` leads to one of the sides: otherwise it was never taken over.
+fn leads_to_sides(route: &Route, seen: &Value) -> bool {
+    let rules = ["/spec/http", "/spec/tcp"]
+        .into_iter()
+        .flat_map(|path| list(seen, path));
+    let mut hosts = rules
+        .flat_map(|rule| list(rule, "/route"))
+        .filter_map(|one| text(one, "/destination/host"));
+    hosts.any(|host| host == route.source || host == route.target)
+}
+
 /// The person's spec is put back, to the letter.
 fn restore(route: &Route, objects: &Objects) -> Vec<Write> {
     let Some(seen) = objects.get(istio::VIRTUAL_SERVICE, &route.apex) else {
@@ -233,7 +244,8 @@ fn restore(route: &Route, objects: &Objects) -> Vec<Write> {
     let Some(mut spec) = original.or_else(applied) else {
         return Vec::new();
     };
-    if kept(ORIGINAL_CONFIGURATION).is_none() && seen.get("spec") == Some(&spec) {
+    let is_kept = kept(ORIGINAL_CONFIGURATION).is_some();
+    if !is_kept && (seen.get("spec") == Some(&spec) || !leads_to_sides(route, seen)) {
         return Vec::new();
     }
     // What the Canary added is taken away: a merge patch needs to name it.

@@ -116,6 +116,24 @@ pub(crate) fn is_ours(route: &Route, object: &Value) -> bool {
     controller.is_none_or(|owner| text(owner, "/uid") == Some(route.uid.as_str()))
 }
 
+/// Whether the Canary controls an object.
+pub(crate) fn is_controlled(route: &Route, object: &Value) -> bool {
+    let mut owners = list(object, "/metadata/ownerReferences");
+    owners.any(|owner| {
+        let is_controller = owner.get("controller") == Some(&Value::Bool(true));
+        is_controller && text(owner, "/uid") == Some(route.uid.as_str())
+    })
+}
+
+/// Whether a Canary controls an object, whichever.
+pub(crate) fn has_canary(object: &Value) -> bool {
+    let mut owners = list(object, "/metadata/ownerReferences");
+    owners.any(|owner| {
+        let is_controller = owner.get("controller") == Some(&Value::Bool(true));
+        is_controller && text(owner, "/kind") == Some(slipway_api::canary::KIND)
+    })
+}
+
 /// A weight of a hundred, of a list of named weights; none if it is no such thing.
 pub(crate) fn percent(target: i64, source: i64) -> Option<u8> {
     let sum = target.checked_add(source).filter(|sum| *sum > 0)?;

@@ -1,7 +1,7 @@
 //! What a Canary says about itself and its workload, before anything is decided.
 
 use serde_json::Value;
-use slipway_api::canary::{Canary, CanaryStatus, Phase, TargetRef};
+use slipway_api::canary::{Canary, CanaryStatus, Phase};
 use slipway_api::flagger::{COMMAND, PRIMARY};
 use slipway_kernel::fields::text;
 
@@ -10,6 +10,7 @@ use super::hash::digest;
 use super::scene::{Obstacle, Seen};
 use super::{Names, PodLabel};
 use crate::engine::{Command, Verb};
+use crate::places::Places;
 use crate::reasons::Reason;
 use crate::router::Route;
 
@@ -66,11 +67,10 @@ pub(super) fn tracked(
         Err(missing) => {
             let is_running = Phase::of(status.phase.as_deref()).is_running();
             let known = status.tracked_configs.clone().filter(|_| is_running);
-            let known = known.map(|checksums| Tracked {
-                checksums,
-                ..Tracked::default()
-            });
-            known.ok_or_else(|| Obstacle::new(Reason::ConfigNotFound, missing.to_string()))
+            let lost = Obstacle::new(Reason::ConfigNotFound, missing.to_string());
+            known
+                .map(|checksums| Tracked::remembered(checksums, missing))
+                .ok_or(lost)
         }
     }
 }
@@ -80,7 +80,7 @@ pub(super) fn route(seen: &Seen<'_>, names: &Names) -> Route {
     let spec = &seen.canary.spec;
     let metadata = &seen.canary.metadata;
     let analysis = spec.analysis().unwrap_or_default();
-    let is_http_route = |reference: &&TargetRef| reference.kind == "HTTPRoute";
+    let places = Places::of_canary(seen.canary);
     let is_ab = analysis.iterations.unwrap_or_default() > 0;
     let written = if is_ab {
         analysis.matching.clone()
@@ -102,12 +102,8 @@ pub(super) fn route(seen: &Seen<'_>, names: &Names) -> Route {
         written,
         mirror_weight: analysis.mirror_weight,
         affinity: None,
-        route: spec
-            .route_ref
-            .as_ref()
-            .filter(is_http_route)
-            .map(|reference| reference.name.clone()),
-        ingress: spec.ingress_ref.as_ref().map(|one| one.name.clone()),
+        route: places.route,
+        ingress: places.ingress,
         prefix: seen.settings.ingress_prefix.clone(),
     }
 }

@@ -66,7 +66,7 @@ pub fn acts(seen: &Seen<'_>, stand: &Stand, deeds: &Deeds) -> Acts {
     }
     lost_copies(seen, stand, &mut acts);
     copys_scaler(seen, stand, &mut acts);
-    if let Some(target) = target.filter(|_| stand.sight.source.state().is_ready()) {
+    if let Some(target) = target.filter(|_| can_turn(stand)) {
         one_service(seen, stand, target, services::Which::Apex, &mut acts);
     }
     routes(seen, stand, deeds, &mut acts);
@@ -74,9 +74,24 @@ pub fn acts(seen: &Seen<'_>, stand: &Stand, deeds: &Deeds) -> Acts {
     acts
 }
 
+/// Whether the apex may lead to the copy: for the first time when that is ready; from then on always, because nobody else is to
+/// answer.
+fn can_turn(stand: &Stand) -> bool {
+    let source = &stand.sight.source;
+    if stand.run.phase == Phase::Initializing {
+        source.state().is_ready()
+    } else {
+        is_there(source)
+    }
+}
+
 fn side_services(seen: &Seen<'_>, stand: &Stand, target: &Value, acts: &mut Acts) {
-    for which in [services::Which::Canary, services::Which::Primary] {
-        one_service(seen, stand, target, which, acts);
+    one_service(seen, stand, target, services::Which::Canary, acts);
+    // One that leads to the copy of another workload leads there until this one's is ready.
+    let there = seen.objects.get("Service", &stand.names.apex_primary);
+    let is_used = there.is_some_and(|there| router::is_controlled(&stand.route, there));
+    if !is_used || can_turn(stand) {
+        one_service(seen, stand, target, services::Which::Primary, acts);
     }
 }
 
@@ -91,7 +106,7 @@ fn one_service(
     let there = seen.objects.get("Service", name);
     let wanted = services::service(&stand.services(target), which, there);
     if !there.is_some_and(|there| router::covers(there, &wanted)) {
-        let is_ours = there.is_none_or(|there| router::is_ours(&stand.route, there));
+        let is_ours = there.is_none_or(|there| is_taken(stand, which, there, &wanted));
         if is_ours {
             acts.write(SERVICE, name, wanted, true);
         } else {
@@ -102,6 +117,16 @@ fn one_service(
             acts.obstacles.push(obstacle);
         }
     }
+}
+
+/// Whether a Service that is there may become what it is to be. The apex is often a person's own. Those of the sides are not:
+/// one that nobody controls is taken only where it leads to the same pods already.
+fn is_taken(stand: &Stand, which: services::Which, there: &Value, wanted: &Value) -> bool {
+    if which == services::Which::Apex || router::is_controlled(&stand.route, there) {
+        return router::is_ours(&stand.route, there);
+    }
+    let selector = |one: &Value| one.pointer("/spec/selector").cloned();
+    router::is_ours(&stand.route, there) && selector(there) == selector(wanted)
 }
 
 /// The copy becomes of a version: first its configs, then itself.
@@ -120,6 +145,12 @@ fn template(
         take_back(seen, stand, (there, revision), acts);
         return;
     };
+    if let Some(missing) = &stand.tracked.missing {
+        // Without it the copy would be configured with what nobody has analysed.
+        let obstacle = Obstacle::new(Reason::ConfigNotFound, missing.to_string());
+        acts.obstacles.push(obstacle);
+        return;
+    }
     let serving = stand.run.serving.as_ref();
     let copies = configs::to_be_copied(&stand.tracked.copies, serving, seen.configs);
     if !copies.is_empty() {
@@ -145,7 +176,7 @@ fn take_back(
     acts: &mut Acts,
 ) {
     let name = &stand.names.primary;
-    let (copies, lost) = configs::to_be_given_back(revision, seen.configs);
+    let (copies, lost) = configs::to_be_given_back(revision, &stand.route.uid, seen.configs);
     for config in lost {
         let (kind, name) = (config.kind.as_str(), config.name);
         let message = format!("what {kind} {name} had in it is not known any more; apply that");
@@ -266,6 +297,12 @@ pub fn restore(seen: &Seen<'_>, leave: &Leave) -> Vec<Write> {
     leave.provider.map(restore).unwrap_or_default()
 }
 
+/// How all traffic is taken from what is new; nothing if it has none.
+pub fn draw_back(seen: &Seen<'_>, leave: &Leave) -> Vec<Write> {
+    let retreat = |provider| router::retreat(provider, &leave.route, seen.objects);
+    leave.provider.map(retreat).unwrap_or_default()
+}
+
 /// How the apex is turned back to the workload, when the Canary gives it back; nothing if it is.
 pub fn give_back(seen: &Seen<'_>, leave: &Leave) -> Vec<Write> {
     let mut all = restore(seen, leave);
@@ -274,7 +311,7 @@ pub fn give_back(seen: &Seen<'_>, leave: &Leave) -> Vec<Write> {
     };
     let body = services::give_back(label);
     let there = seen.objects.get("Service", &leave.names.apex);
-    if there.is_some_and(|there| !router::covers(there, &body)) {
+    if there.is_some_and(|there| services::leads_to_copy(there, label)) {
         all.push(Write::Patch {
             kind: SERVICE,
             name: leave.names.apex.clone(),

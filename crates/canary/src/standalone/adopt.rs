@@ -57,6 +57,7 @@ pub fn run(status: &CanaryStatus, scene: &Scene) -> Run {
         paused: kept.paused,
         stopped_since: kept.stopped_since.map(|time| time.0),
         router: kept.provider,
+        places: kept.places,
         free_since: kept.free_since.map(|time| time.0),
         due: kept.due.map(|time| time.0),
         step_since: kept.step_since.map(|time| time.0),
@@ -127,7 +128,13 @@ fn adopted(mut run: Run, scene: &Scene) -> Run {
     let Some(target) = &scene.target else {
         return run;
     };
-    let is_promotion = matches!(run.phase, Phase::Promoting | Phase::Finalising);
+    let left = run.phase;
+    let is_promotion = matches!(left, Phase::Promoting | Phase::Finalising);
+    run.phase = goes_on(left, scene.is_alike);
+    if left == Phase::Finalising && !scene.is_alike {
+        // What Flagger promoted serves, under the name that it has for it.
+        run.serving.clone_from(&run.target);
+    }
     // The copy has the new template already in a promotion: then what served before is not known any more.
     if scene.is_alike && !is_promotion {
         run.serving = Some(target.clone());
@@ -141,6 +148,8 @@ fn adopted(mut run: Run, scene: &Scene) -> Run {
     };
     let weights = scene.weights.unwrap_or_default();
     (run.weight, run.mirrored) = match run.phase {
+        // It begins anew.
+        phase if phase != left => (0, false),
         Phase::Waiting | Phase::Progressing | Phase::WaitingPromotion | Phase::Promoting => {
             (weights.target.min(100), weights.mirrored)
         }
@@ -153,6 +162,19 @@ fn adopted(mut run: Run, scene: &Scene) -> Run {
     run.prepared = run.is_exposed();
     run.draining = run.phase == Phase::Failed && run.weight == 0;
     run
+}
+
+/// Where a run of Flagger's goes on. A version is promoted only where the copy has become it: another may have come since, and
+/// Flagger's hash does not tell.
+fn goes_on(left: Phase, is_alike: bool) -> Phase {
+    match left {
+        // What was promoted serves, and the workload is something else by now.
+        Phase::Finalising if !is_alike => Phase::Succeeded,
+        Phase::Promoting if !is_alike => Phase::Progressing,
+        // The version that serves is wanted again: nothing is left to analyse.
+        Phase::Progressing | Phase::WaitingPromotion if is_alike => Phase::Finalising,
+        phase => phase,
+    }
 }
 
 /// The status that carries a run: Flagger's fields, and ours beside them. What is not the run's (`checks`, `waitingFor`,
@@ -180,6 +202,7 @@ pub fn status(run: &Run, before: &CanaryStatus, generation: i64, now: Timestamp)
         paused: run.paused.clone(),
         stopped_since: run.stopped_since.map(Time),
         provider: run.router.clone(),
+        places: run.places.clone(),
         free_since: run.free_since.map(Time),
         due: run.due.map(Time),
         step_since: run.step_since.map(Time),

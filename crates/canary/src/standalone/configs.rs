@@ -83,6 +83,8 @@ pub struct Known {
     pub checksum: String,
     /// Whether a change of it is a new version.
     pub is_tracked: bool,
+    /// The uids of the Canaries that own it: of none, if it is nobody's copy.
+    pub owners: BTreeSet<String>,
 }
 
 /// One that is to be copied for the copy that serves.
@@ -150,8 +152,10 @@ pub fn to_be_copied(
 }
 
 /// What has to be copied so that the copy that serves has again what a version was configured with, and what is lost of that.
+/// A copy that another Canary than `own` uses as well is that one's too, and is left as it is.
 pub fn to_be_given_back(
     revision: &Revision,
+    own: &str,
     known: &BTreeMap<Config, Known>,
 ) -> (Vec<Copy>, Vec<Config>) {
     let (mut copies, mut lost) = (Vec::new(), Vec::new());
@@ -162,6 +166,11 @@ pub fn to_be_given_back(
         let has_it = |one: &Config| checksum(known, one) == Some(meant);
         let to = config.copy();
         if has_it(&to) {
+            continue;
+        }
+        let mut owners = known.get(&to).into_iter().flat_map(|one| &one.owners);
+        if owners.any(|owner| owner != own) {
+            lost.push(to);
             continue;
         }
         match [config.former(), config].into_iter().find(has_it) {
@@ -182,6 +191,24 @@ pub struct Tracked {
     pub checksums: BTreeMap<String, String>,
     /// What is to be copied.
     pub copies: BTreeSet<Copy>,
+    /// What is not there any more of it, in the middle of a run.
+    pub missing: Option<Missing>,
+}
+
+impl Tracked {
+    /// What a workload was configured with when that was seen last.
+    pub fn remembered(checksums: BTreeMap<String, String>, missing: Missing) -> Self {
+        let configs = checksums.keys().filter_map(|key| Config::of(key));
+        let copies = configs.map(|config| Copy {
+            to: config.copy().name,
+            config,
+        });
+        Self {
+            copies: copies.collect(),
+            missing: Some(missing),
+            checksums,
+        }
+    }
 }
 
 /// One that the workload cannot do without is not there.
@@ -204,7 +231,23 @@ pub fn known(kind: ConfigKind, object: &Value) -> Known {
     Known {
         checksum: digest(text.as_bytes()),
         is_tracked: is_of_people && !is_disabled,
+        owners: canaries(object),
     }
+}
+
+/// The uids of the Canaries among the owners of an object.
+fn canaries(object: &Value) -> BTreeSet<String> {
+    let all = list(object, "/metadata/ownerReferences");
+    let ours = all.filter(|one| text(one, "/kind") == Some(slipway_api::canary::KIND));
+    ours.filter_map(|one| text(one, "/uid").map(str::to_owned))
+        .collect()
+}
+
+/// An object of a copy's name that would be overwritten, and that no Canary made.
+pub fn foreign(copies: &BTreeSet<Copy>, known: &BTreeMap<Config, Known>) -> Option<Config> {
+    let due = copies.iter().filter(|copy| !copy.is_done(known));
+    let mut all = due.flat_map(|copy| [copy.copy(), copy.config.former()]);
+    all.find(|one| known.get(one).is_some_and(|known| known.owners.is_empty()))
 }
 
 /// Secrets of these types are made by people; others change by themselves.

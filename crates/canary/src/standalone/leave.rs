@@ -5,11 +5,12 @@ use serde_json::Value;
 use super::about::{command, label, route, thresholds};
 use super::adopt::{self, Scene};
 use super::readiness::{Demand, Workload, readiness};
-use super::scene::Seen;
+use super::scene::{Seen, is_copy};
 use super::{Names, PodLabel, scaler};
 use crate::engine::{Command, Run, Side, Verb};
+use crate::places::Places;
 use crate::provider::Provider;
-use crate::router::{self, Route, is_ours};
+use crate::router::{self, Route};
 use crate::spec::deadline;
 
 /// A Canary that is to give its workload back.
@@ -47,11 +48,12 @@ impl Leave {
 pub fn leave(seen: &Seen<'_>) -> Option<Leave> {
     let spec = &seen.canary.spec;
     let kind = Workload::of(&spec.target_ref.kind)?;
-    let names = Names::of(&spec.target_ref.name, spec.apex());
+    let places = Places::of_canary(seen.canary);
+    let names = Names::of(&places.target, &places.apex);
     let object = |name: &str| seen.objects.get(&spec.target_ref.kind, name);
     let route = route(seen, &names);
     let target = object(&names.target);
-    let primary = object(&names.primary).filter(|primary| is_ours(&route, primary));
+    let primary = object(&names.primary).filter(|primary| is_copy(&route, primary));
     let provider = Provider::of_canary(seen.canary, seen.settings.provider);
     let status = seen.canary.status.clone().unwrap_or_default();
     let run = adopt::run(&status, &Scene::default());

@@ -247,8 +247,8 @@ fn template(recipe: &Recipe<'_>, selected: &BTreeMap<String, String>) -> Value {
     labels.insert(recipe.label.key.clone(), recipe.label.primary());
     labels.extend(selected.clone());
     let mut annotations = strings(&template, "/metadata/annotations");
-    let id = format!("{}-{}", stamp(recipe.revision), recipe.attempt);
-    annotations.insert(RESTART_ID.to_owned(), super::hash::digest(id.as_bytes()));
+    let id = restart_id(recipe.revision, recipe.attempt);
+    annotations.insert(RESTART_ID.to_owned(), id);
     let Some(fields) = template.as_object_mut() else {
         return template;
     };
@@ -264,6 +264,18 @@ fn template(recipe: &Recipe<'_>, selected: &BTreeMap<String, String>) -> Value {
         selector.remove(SCALE_TO_ZERO);
     }
     template
+}
+
+/// What pods of a version have, at an attempt: another one has them started anew.
+fn restart_id(revision: &Revision, attempt: u32) -> String {
+    let id = format!("{}-{attempt}", stamp(revision));
+    super::hash::digest(id.as_bytes())
+}
+
+/// Whether the copy's template was written at this attempt of a version.
+pub fn is_tried(primary: &Value, revision: &Revision, attempt: u32) -> bool {
+    let annotations = strings(primary, "/spec/template/metadata/annotations");
+    annotations.get(RESTART_ID) == Some(&restart_id(revision, attempt))
 }
 
 /// Selectors in a pod's spec that are about the target's pods are about the copy's: who is to be kept apart, and how pods

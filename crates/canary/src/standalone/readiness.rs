@@ -73,7 +73,11 @@ pub fn readiness(kind: Workload, object: &Value, demand: Demand, now: Timestamp)
     let problem = match kind {
         Workload::Deployment => {
             if let Some(why) = stuck(object, demand, now) {
-                return Readiness::Stuck(why);
+                return if available > 0 {
+                    Readiness::Stalled(why)
+                } else {
+                    Readiness::Stuck(why)
+                };
             }
             deployment(object, demand.percent)
         }

@@ -14,6 +14,7 @@ use super::primary::{self, Recipe};
 use super::readiness::{Demand, Workload, readiness};
 use super::{Names, PodLabel, cookies, hash, scaler, services};
 use crate::engine::{Readiness, Revision, Routing, Run, Side, Sight};
+use crate::places::Places;
 use crate::provider::Provider;
 use crate::reasons::Reason;
 use crate::router::{self, CannotRoute, Objects, Route};
@@ -102,7 +103,8 @@ pub fn stand(seen: &Seen<'_>) -> Result<Stand, Obstacle> {
         Obstacle::new(reason, problem.to_string())
     })?;
     let kind = Workload::of(&spec.target_ref.kind).unwrap_or(Workload::Deployment);
-    let names = Names::of(&spec.target_ref.name, spec.apex());
+    let places = Places::of_canary(seen.canary);
+    let names = Names::of(&places.target, &places.apex);
     let target = seen.objects.get(&spec.target_ref.kind, &names.target);
     let primary = seen.objects.get(&spec.target_ref.kind, &names.primary);
     let label = label(seen, target, primary)?;
@@ -137,7 +139,8 @@ pub fn stand(seen: &Seen<'_>) -> Result<Stand, Obstacle> {
         is_matching: stand.asked.rules.is_matching(),
         command: command(seen.canary).map(|command| command.id),
     };
-    stand.run = adopt::run(&status, &adoption);
+    stand.run = of_workload(adopt::run(&status, &adoption), &places.target);
+    stand.own_names(seen, target)?;
     let routing = stand.routing_of_run(seen, routing)?;
     stand.route.affinity = cookies::affinity(seen.canary, &stand.run);
     stand.sight = Sight {
@@ -155,6 +158,12 @@ fn asked(seen: &Seen<'_>) -> Result<Asked, Problem> {
     let (spec, usual) = (&seen.canary.spec, seen.settings.provider);
     let provider = Provider::of_canary(seen.canary, usual)?;
     let mut asked = spec::read_with(spec, provider)?;
+    let places = Places::of_canary(seen.canary);
+    asked.rules.places = places.kept();
+    if places != Places::of_spec(spec) {
+        let message = "spec.targetRef, service.name, routeRef and ingressRef are followed from the next run on";
+        asked.warnings.push(message.to_owned());
+    }
     let written = spec.provider.as_deref().filter(|name| !name.is_empty());
     if written.map_or(Ok(usual), Provider::of) != Ok(provider) {
         let name = provider.full_name();
@@ -165,7 +174,44 @@ fn asked(seen: &Seen<'_>) -> Result<Asked, Problem> {
     Ok(asked)
 }
 
+/// The run of this workload. Of another one than was remembered there is none yet: what serves has to be made.
+fn of_workload(run: Run, target: &str) -> Run {
+    let known = run.places.get("target");
+    if known.is_none_or(|known| known == target) {
+        return run;
+    }
+    Run {
+        command: run.command,
+        ends: run.ends,
+        ..Run::default()
+    }
+}
+
+/// Whether a workload is the copy that the Canary made, or Flagger for it: it controls it; or it bears our mark, and nobody
+/// controls it.
+pub(crate) fn is_copy(route: &Route, primary: &Value) -> bool {
+    let is_left = primary::is_stamped(primary) && router::is_ours(route, primary);
+    router::is_controlled(route, primary) || is_left
+}
+
 impl Stand {
+    /// Why the names of what is to be made are not ours to use, or the workload is not ours to change.
+    fn own_names(&self, seen: &Seen<'_>, target: Option<&Value>) -> Result<(), Obstacle> {
+        if let Some(config) = configs::foreign(&self.tracked.copies, seen.configs) {
+            let (kind, name) = (config.kind.as_str(), config.name);
+            let message = format!(
+                "{kind} {name} has the name of a copy, and no Canary made it; rename it, or the one that is to be copied"
+            );
+            return Err(Obstacle::new(Reason::NotOurs, message));
+        }
+        if target.is_some_and(router::has_canary) {
+            let name = &self.names.target;
+            let message = format!("{name} is the copy of another Canary; name its workload");
+            return Err(Obstacle::new(Reason::NotOurs, message));
+        }
+        Ok(())
+    }
+
     /// How traffic is divided, by what its run says the weight is of. Where that is of all requests, none are looked for that
     /// match.
     fn routing_of_run(&mut self, seen: &Seen<'_>, routing: Routing) -> Result<Routing, Obstacle> {
@@ -251,20 +297,29 @@ impl Stand {
                 ..Side::default()
             });
         };
-        if !router::is_ours(&self.route, primary) {
+        if !is_copy(&self.route, primary) {
             let name = &self.names.primary;
-            let message = format!("{name} is not controlled by this Canary; delete it");
+            let message = format!(
+                "{name} is not controlled by this Canary; rename one of the two, or delete it"
+            );
             return Err(Obstacle::new(Reason::NotOurs, message));
         }
         let threshold = thresholds(seen).0;
         let scaler = self.scaler(seen, true)?;
         Ok(Side {
             revision: alike.cloned().or_else(|| self.known(seen, primary)),
+            attempt: self.tried(primary),
             size: self.kind.size(primary),
             full: self.kind.size(primary).max(1),
             most: scaler.and_then(scaler::most),
             readiness: readiness(self.kind, primary, self.demand(threshold), seen.now),
         })
+    }
+
+    /// The attempt of the run's version that the copy has its template from, if it is the last one.
+    fn tried(&self, primary: &Value) -> Option<u32> {
+        let (target, attempt) = (self.run.target.as_ref()?, self.run.attempt);
+        primary::is_tried(primary, target, attempt).then_some(attempt)
     }
 
     /// A version that is remembered, and that the copy is of: its template, and what it is configured with.
@@ -303,6 +358,7 @@ impl Stand {
         let scaler = self.scaler(seen, false)?;
         Ok(Side {
             revision: wanted,
+            attempt: None,
             size: self.kind.size(target),
             full: scaler::from_zero(self.kind, target, primary, scaler),
             most: scaler.and_then(scaler::most),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use slipway_api::canary::{CustomMetadata, IntOrText, Service};
 use slipway_api::flagger::{FLUX_DRIFT, FLUX_RECONCILE};
-use slipway_kernel::fields::{integer, list, text};
+use slipway_kernel::fields::{integer, list, strings, text};
 
 use super::{Names, PodLabel};
 
@@ -86,6 +86,12 @@ pub fn service(recipe: &Recipe<'_>, which: Which, seen: Option<&Value>) -> Value
 /// How the apex is given back: it selects the workload's pods again.
 pub fn give_back(label: &PodLabel) -> Value {
     json!({"spec": {"selector": BTreeMap::from([(label.key.clone(), label.value.clone())])}})
+}
+
+/// Whether a Service leads to the copy. One that leads elsewhere by now is not ours to turn.
+pub fn leads_to_copy(there: &Value, label: &PodLabel) -> bool {
+    let selector = strings(there, "/spec/selector");
+    selector.get(&label.key) == Some(&label.primary())
 }
 
 fn is_owned(recipe: &Recipe<'_>, seen: &Value) -> bool {

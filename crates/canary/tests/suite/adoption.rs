@@ -44,6 +44,7 @@ fn a_run_is_read_as_it_was_written() {
             paused: Some("by ann".to_owned()),
             stopped_since: at,
             router: Some("istio".to_owned()),
+            places: [("apex".to_owned(), "web".to_owned())].into(),
             free_since: at,
             due: at,
             step_since: at,
@@ -204,6 +205,7 @@ fn a_promotion_of_flaggers_is_completed() {
 fn side(size: u32, readiness: Readiness) -> Side {
     Side {
         revision: Some(version(OURS)),
+        attempt: None,
         size,
         full: 1,
         most: None,

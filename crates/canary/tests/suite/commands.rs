@@ -176,3 +176,50 @@ fn every_command_is_taken_in_every_phase() {
         }
     }
 }
+
+/// What a command comes to in a phase, for a version that is new; in all others it is told that there is nothing to do.
+fn outcome(verb: Verb, phase: Phase) -> Option<Phase> {
+    let is_run = matches!(
+        phase,
+        Phase::Waiting | Phase::Progressing | Phase::WaitingPromotion
+    );
+    let is_end = matches!(
+        phase,
+        Phase::Initialized | Phase::Succeeded | Phase::Failed | Phase::Waiting
+    );
+    let is_late = matches!(phase, Phase::Promoting | Phase::Finalising);
+    match verb {
+        Verb::Abort if is_run || is_late => Some(Phase::Failed),
+        Verb::Promote if is_run || is_end => Some(Phase::Progressing),
+        Verb::Retry if phase == Phase::Failed => Some(Phase::Progressing),
+        Verb::Pause => Some(phase),
+        _ => None,
+    }
+}
+
+#[test]
+fn every_command_does_in_every_phase_what_it_says_or_is_refused_with_a_word() {
+    for phase in Phase::ALL {
+        for verb in Verb::ALL {
+            let mut play = Play::new(by_weights(&[10]));
+            play.run.phase = phase;
+            play.run.target = Some(version("v2"));
+            play.push("v2");
+            play.command(verb, "1");
+            play.look();
+            let found = (verb, phase, play.run.phase);
+            if let Some(end) = outcome(verb, phase) {
+                assert_eq!(found, (verb, phase, end));
+                assert_eq!(play.run.paused.is_some(), verb == Verb::Pause, "{found:?}");
+            } else {
+                assert_eq!(found, (verb, phase, phase));
+                let text = format!("There is nothing to {}", verb.as_str());
+                assert!(
+                    play.told[0].starts_with(&text),
+                    "{found:?}: {:?}",
+                    play.told
+                );
+            }
+        }
+    }
+}

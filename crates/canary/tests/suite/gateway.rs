@@ -78,6 +78,37 @@ fn scenario_101_weights_are_pending_until_every_parent_has_taken_them() {
     assert!(pending(&all).unwrap().contains("generation"));
     accept(&mut all, false);
     assert!(pending(&all).unwrap().contains("does not accept"));
+    // One of two is not enough, whichever it is.
+    accept(&mut all, true);
+    let key = ("HTTPRoute".to_owned(), "web".to_owned());
+    let object = all.0.get_mut(&key).unwrap();
+    let taken = object["status"]["parents"][0].clone();
+    let mut other = taken.clone();
+    other["parentRef"]["name"] = json!("other");
+    other["conditions"][0]["status"] = json!("False");
+    for parents in [json!([taken, other]), json!([other, taken])] {
+        all.0.get_mut(&key).unwrap()["status"]["parents"] = parents;
+        assert!(pending(&all).unwrap().contains("other"));
+    }
+}
+
+#[test]
+fn a_persons_route_comes_back_as_it_was_whatever_the_canary_says_by_now() {
+    let rules = json!([{"backendRefs": [{"name": "web", "port": 80, "weight": 1}]}]);
+    let theirs = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
+        "metadata": {"name": "theirs"}, "spec": {"rules": rules}});
+    let mut all = objects(&[theirs]);
+    let mut route = route(json!({}));
+    route.route = Some("theirs".to_owned());
+    shift(gatewayapi(), &route, &mut all, Weights::to_target(50)).unwrap();
+    // Nothing can be written for such a Canary any more; but what was is taken away.
+    let route = matching(route, json!([{"headers": {"x": {"exact": "y"}}}]));
+    assert!(ensure(gatewayapi(), &route, &all, Weights::SOURCE).is_err());
+    give_back(gatewayapi(), &route, &mut all);
+    assert_eq!(
+        all.get("HTTPRoute", "theirs").unwrap()["spec"]["rules"],
+        rules
+    );
 }
 
 #[test]

@@ -333,8 +333,11 @@ fn a_deleted_canary_gives_the_workload_back_whatever_is_in_the_way() {
         let deleted = json!({"metadata": {"deletionTimestamp": "2026-03-04T12:00:00Z"}});
         stage.patch("Canary", "shop", "web", &deleted);
         for _ in 0..20 {
-            stage.step();
+            let plan = stage.step();
             controllers(&mut stage);
+            if plan.steps.is_empty() && plan.statuses.is_empty() {
+                stage.now = plan.wake_at.unwrap_or(stage.now);
+            }
         }
         let canary = stage.get("Canary", "shop", "web").unwrap();
         assert_eq!(canary["metadata"]["finalizers"], json!([]), "{obstacle}");
@@ -446,10 +449,21 @@ fn retry_after_a_promotion_that_failed_takes_no_traffic_from_who_serves() {
     play.settle();
     let everything = Some(Weights::to_target(100));
     assert_eq!(play.sight.routing.weights, everything);
+    let ends = play.run.ends.clone();
+    let written = |play: &Play| {
+        let templates = play
+            .done
+            .iter()
+            .filter(|deed| matches!(deed, Deed::Template(_)));
+        templates.count()
+    };
+    let before = written(&play);
     play.command(Verb::Retry, "1").settle();
-    assert_eq!((play.run.phase, play.run.weight), (Phase::Failed, 100));
+    assert_eq!((play.run.phase, play.run.weight), (Phase::Promoting, 100));
     assert_eq!(play.sight.routing.weights, everything);
     assert!(play.sight.target.size > 0);
+    assert_eq!(written(&play), before + 1, "its pods are started anew");
+    assert_eq!(play.run.ends, ends, "nothing has failed again");
 }
 
 #[test]

@@ -228,6 +228,21 @@ fn scenario_112_what_is_in_another_namespace_may_be_refused() {
     assert!(plan.steps.is_empty());
     held.planner = Canaries::new(Settings::default());
     until(&mut held, "Initialized");
+    // Who is told as well.
+    let alerts = json!([{"name": "a", "severity": "info",
+        "providerRef": {"name": "p", "namespace": "infra"}}]);
+    let mut held = stage(&json!({"analysis": {"alerts": alerts}}));
+    held.planner = Canaries::new(Settings {
+        cross_namespace: false,
+        ..Settings::default()
+    });
+    let plan = held.step();
+    assert!(
+        plan.blockers[0].message.contains("infra/p"),
+        "{:?}",
+        plan.blockers
+    );
+    assert!(plan.steps.is_empty());
 }
 
 #[test]

@@ -263,7 +263,55 @@ fn weights_sum_to_a_hundred_in_every_router() {
         for weight in 0..=100 {
             let weights = Weights::to_target(weight);
             shift(provider, &route, &mut all, weights).unwrap();
-            assert_eq!(weights.source() + weights.target, 100);
+            let written = written(provider.name(), &all);
+            assert_eq!(
+                written,
+                (i64::from(weight), 100 - i64::from(weight)),
+                "{provider:?}"
+            );
         }
+    }
+}
+
+/// The weights of target and source that the objects of a provider have, as they are written.
+fn written(provider: &str, all: &Objects) -> (i64, i64) {
+    let number = |value: &Value| {
+        let text = value.as_str().map(|text| text.parse().unwrap());
+        text.or(value.as_i64()).unwrap()
+    };
+    let named = |backends: &Value, path: &str, name: &str| {
+        let mut found = backends.as_array().unwrap().iter();
+        let one = found.find(|one| one.pointer(path) == Some(&json!(name)));
+        one.map_or(0, |one| number(&one["weight"]))
+    };
+    let both = |backends: &Value, path: &str| {
+        let [target, source] =
+            ["web-canary", "web-primary"].map(|name| named(backends, path, name));
+        (target, source)
+    };
+    match provider {
+        "istio" => {
+            let rule = &spec(all, "VirtualService", "web")["http"][0]["route"];
+            both(rule, "/destination/host")
+        }
+        "nginx" => {
+            let mut ingresses = all.0.iter();
+            let canary =
+                ingresses.find(|((kind, name), _)| kind == "Ingress" && name.ends_with("-canary"));
+            let annotations = canary.map(|(_, one)| one["metadata"]["annotations"].clone());
+            let weight =
+                annotations.map(|all| all["nginx.ingress.kubernetes.io/canary-weight"].clone());
+            let weight = weight
+                .filter(|one| !one.is_null())
+                .map_or(0, |one| number(&one));
+            (weight, 100 - weight)
+        }
+        name if name.starts_with("smi") => {
+            both(&spec(all, "TrafficSplit", "web")["backends"], "/service")
+        }
+        _ => both(
+            &spec(all, "HTTPRoute", "web")["rules"][0]["backendRefs"],
+            "/name",
+        ),
     }
 }

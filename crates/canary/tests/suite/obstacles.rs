@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use slipway_canary::stage::Stage;
+use slipway_kernel::fact::{Cause, Missing, Refusal, Unseen};
+use slipway_kernel::{ClusterId, ObjectRef};
 
 use crate::planner::{controllers, phase, push, settle, stage, status, until};
 
@@ -226,4 +228,133 @@ fn a_persons_own_route_is_what_it_was_when_a_canary_goes_in_the_middle_of_a_run(
         target["spec"]["replicas"], 3,
         "replicas are left as they are"
     );
+}
+
+#[test]
+fn another_service_counts_from_the_next_run_on() {
+    let mut stage = half_way();
+    let patch = json!({"spec": {"service": {"name": "other"}}});
+    stage.patch("Canary", "shop", "web", &patch);
+    let plans = settle(&mut stage, 200);
+    let mut events = plans.iter().flat_map(|plan| &plan.events);
+    assert!(
+        events.any(|event| event.note.contains("from the next run on")),
+        "{plans:#?}"
+    );
+    until(&mut stage, "Succeeded");
+    assert_eq!(share(&stage), "0", "what had the weight gave it back");
+    push(&mut stage, "web:3");
+    until(&mut stage, "Succeeded");
+    assert_eq!(status(&stage)["run"]["places"]["apex"], "other");
+}
+
+/// A run that has given the new version half of what a person's own route leads to.
+fn borrowing() -> (Stage, Value) {
+    let mut stage = stage(&json!({
+        "provider": "gatewayapi:v1",
+        "routeRef": {"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute", "name": "theirs"},
+        "analysis": {"iterations": null, "stepWeights": [50, 100]},
+    }));
+    let rules = json!([{"backendRefs": [{"name": "web", "port": 80, "weight": 1}]}]);
+    for name in ["theirs", "others"] {
+        stage.put(
+            json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
+            "metadata": {"name": name, "namespace": "shop"}, "spec": {"rules": rules}}),
+        );
+    }
+    routed(&mut stage, 20);
+    push(&mut stage, "web:2");
+    routed(&mut stage, 20);
+    assert_eq!(status(&stage)["canaryWeight"], 50, "{:#}", status(&stage));
+    (stage, rules)
+}
+
+fn rules(stage: &Stage, name: &str) -> Value {
+    stage.get("HTTPRoute", "shop", name).unwrap()["spec"]["rules"].clone()
+}
+
+#[test]
+fn another_route_counts_from_the_next_run_on() {
+    let (mut stage, before) = borrowing();
+    let patch = json!({"spec": {"routeRef": {"name": "others"}}});
+    stage.patch("Canary", "shop", "web", &patch);
+    for _ in 0..6 {
+        if let Some(wake) = routed(&mut stage, 20) {
+            stage.now = wake;
+        }
+    }
+    assert_eq!(phase(&stage), "Succeeded", "{:#}", status(&stage));
+    for name in ["theirs", "others"] {
+        assert_eq!(rules(&stage, name), before, "{name}");
+    }
+}
+
+#[test]
+fn a_route_that_cannot_be_seen_is_not_let_go_of() {
+    let (mut stage, _) = borrowing();
+    let provider = slipway_canary::provider::Provider::of("gatewayapi:v1").unwrap();
+    for kind in slipway_canary::router::kinds(provider) {
+        let unseen = Missing::unseen(Unseen::Absent, &ClusterId::local(), &kind);
+        stage.facts.missing.insert(unseen);
+    }
+    let deleted = json!({"metadata": {"deletionTimestamp": "2026-03-04T12:00:00Z"}});
+    stage.patch("Canary", "shop", "web", &deleted);
+    for _ in 0..6 {
+        stage.step();
+    }
+    let canary = stage.get("Canary", "shop", "web").unwrap();
+    assert_eq!(
+        canary["metadata"]["finalizers"],
+        json!(["finalizer.flagger.app"])
+    );
+    assert_eq!(status(&stage)["waitingFor"][0]["reason"], "RouteNotFound");
+}
+
+#[test]
+fn a_config_that_the_api_refuses_to_copy_ends_the_promotion_in_time() {
+    let mut stage = stage(&json!({}));
+    let map = |value: &str| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "conf", "namespace": "shop"}, "data": {"k": value}})
+    };
+    stage.put(map("1"));
+    let env = json!([{"configMapRef": {"name": "conf"}}]);
+    let containers = json!([{"name": "c", "image": "web:1", "envFrom": env}]);
+    let patch = json!({"spec": {"template": {"spec": {"containers": containers}}}});
+    stage.patch("Deployment", "shop", "web", &patch);
+    controllers(&mut stage);
+    until(&mut stage, "Initialized");
+    stage.put(map("2"));
+    until(&mut stage, "Progressing");
+    let refusal = Refusal {
+        cause: Cause::Rejected,
+        reason: "Forbidden".to_owned(),
+        message: "exceeded quota".to_owned(),
+        attempts: 1,
+        since: stage.now,
+        retry_at: stage.now + Duration::from_mins(5),
+    };
+    let kind = slipway_canary::kinds::CONFIG_MAP;
+    let former = ObjectRef::local(kind, "shop", "conf-primary-former");
+    stage.facts.refusals.insert(former.clone(), refusal);
+    for _ in 0..200 {
+        let plan = stage.plan();
+        let is_refused = |object: &ObjectRef| *object == former;
+        if plan
+            .steps
+            .iter()
+            .any(|step| step.action.object().is_some_and(is_refused))
+        {
+            stage.now = plan
+                .wake_at
+                .unwrap_or_else(|| panic!("it waits for ever: {plan:#?}"));
+            continue;
+        }
+        let plan = stage.step();
+        controllers(&mut stage);
+        if plan.steps.is_empty() && plan.statuses.is_empty() {
+            stage.now = plan.wake_at.unwrap_or(stage.now);
+        }
+    }
+    assert_eq!(phase(&stage), "Failed", "{:#}", status(&stage));
 }

@@ -211,5 +211,86 @@ fn after_a_promotion_that_failed_all_requests_are_the_new_versions_and_not_those
     play.command(Verb::Retry, "1").settle();
     let everything = Some(Weights::to_target(100));
     assert_eq!(play.sight.routing.weights, everything);
-    assert_eq!((play.run.phase, play.run.weight), (Phase::Failed, 100));
+    assert_eq!((play.run.phase, play.run.weight), (Phase::Promoting, 100));
+}
+
+#[test]
+fn a_closed_start_gate_is_asked_within_an_interval_also_when_the_clock_was_set_back() {
+    let mut play = Play::new(by_weights(&[50]));
+    play.rules.hooks = vec![hook(HookType::ConfirmRollout)];
+    play.answer(|_, _| Some(Answer::No("403".to_owned())));
+    play.push("v2").settle();
+    assert_eq!(play.run.phase, Phase::Waiting);
+    play.now -= Duration::from_hours(6);
+    let wake = play.settle().unwrap();
+    assert!(wake <= play.now + play.rules.interval, "{wake}");
+    assert!(play.holds.contains(&Reason::RolloutGateClosed));
+}
+
+#[test]
+fn a_promotion_in_steps_goes_on_within_an_interval_and_says_what_it_waits_for() {
+    let mut play = Play::new(by_weights(&[100]));
+    play.rules.promotion_step = 30;
+    play.push("v2").settle();
+    play.ticks(1);
+    assert_eq!((play.run.phase, play.run.weight), (Phase::Promoting, 70));
+    assert!(play.holds.contains(&Reason::StepPause), "{:?}", play.holds);
+    play.now -= Duration::from_hours(6);
+    let wake = play.settle().unwrap();
+    assert!(wake <= play.now + play.rules.interval, "{wake}");
+    assert_eq!(play.finish(), Phase::Succeeded);
+}
+
+#[test]
+fn who_has_a_share_is_judged_also_while_the_data_plane_has_not_taken_the_last_one() {
+    let pending = || {
+        let mut play = Play::new(by_weights(&[20, 40]));
+        play.push("v2").settle();
+        assert_eq!(play.run.weight, 20, "{:?}", play.holds);
+        play.sight.routing.pending = Some("one gateway of two".to_owned());
+        play.settle();
+        play
+    };
+    // Its checks fail.
+    let mut play = pending();
+    play.rules.hooks = vec![hook(HookType::Rollout)];
+    play.answer(|_, _| Some(Answer::No("500".to_owned())));
+    play.ticks(6);
+    assert_eq!(play.run.phase, Phase::Failed, "{:?}", play.holds);
+    assert_eq!(play.run.failed_checks, 3);
+    // Somebody wants it back.
+    let mut play = pending();
+    play.rules.hooks = vec![hook(HookType::Rollback)];
+    play.answer(|_, _| Some(Answer::Yes));
+    play.ticks(2);
+    assert_eq!(play.run.phase, Phase::Failed, "{:?}", play.holds);
+    // All is well, and the weights are never taken.
+    let mut play = pending();
+    let began = play.now;
+    assert_eq!(play.finish(), Phase::Failed);
+    assert!(
+        play.weights().iter().all(|weight| *weight <= 20),
+        "no step was made"
+    );
+    assert!(play.now.duration_since(began).as_secs() <= 100);
+    // They are taken in time.
+    let mut play = pending();
+    play.ticks(2);
+    play.sight.routing.pending = None;
+    assert_eq!(play.finish(), Phase::Succeeded);
+}
+
+#[test]
+fn a_version_that_was_taken_back_has_neither_succeeded_nor_been_promoted() {
+    let mut play = Play::new(by_weights(&[20, 40]));
+    play.push("v2").ticks(1);
+    play.push("v1");
+    assert_eq!(play.finish(), Phase::Succeeded);
+    assert!(play.run.ends.is_empty(), "{:?}", play.run.ends);
+    assert!(
+        !play
+            .told
+            .iter()
+            .any(|text| text.contains("Promotion completed"))
+    );
 }

@@ -74,6 +74,8 @@ pub(crate) struct Play {
     pub(crate) obeys: bool,
     /// Whether sides become ready as soon as they are asked for.
     pub(crate) heals: bool,
+    /// Whether the source's pods go before those of another template come, as with the strategy `Recreate`.
+    pub(crate) recreates: bool,
     /// Each (phase, weight, mirrored) that was written.
     pub(crate) story: Vec<(Phase, u8, bool)>,
     /// What was told.
@@ -112,6 +114,7 @@ impl Play {
     pub(crate) fn new(rules: Rules) -> Self {
         let side = |size| Side {
             revision: Some(version("v1")),
+            attempt: None,
             size,
             full: 3,
             most: None,
@@ -140,6 +143,7 @@ impl Play {
             answers: BTreeMap::new(),
             obeys: true,
             heals: true,
+            recreates: false,
             story: Vec::new(),
             told: Vec::new(),
             alerts: Vec::new(),
@@ -225,6 +229,13 @@ impl Play {
     /// What no transition may do.
     fn check_transition(&self, next: &Run) {
         assert!(next.weight <= 100);
+        let (source, target) = (self.sight.source.state(), self.sight.target.state());
+        let is_alone = source.is_down() && !target.is_down();
+        assert!(
+            next.weight >= self.run.weight || !is_alone,
+            "taken from who alone answers: {:?} to {next:?}",
+            self.run
+        );
         let grows = next.weights().exposes_more_than(self.run.weights());
         let is_strand = next.phase == Phase::Failed;
         if grows {
@@ -271,11 +282,14 @@ impl Play {
             }
             Deed::Template(revision) => {
                 self.sight.source.revision = Some(revision.clone());
+                self.sight.source.attempt = Some(self.run.attempt);
                 if self.sight.source.readiness == Readiness::Missing {
                     self.sight.source.size = self.sight.source.full;
                 }
                 self.sight.source.readiness = if self.heals {
                     Readiness::Ready
+                } else if self.recreates {
+                    Readiness::Down("recreated".to_owned())
                 } else {
                     Readiness::Partly("rolling".to_owned())
                 };

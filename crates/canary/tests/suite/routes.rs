@@ -92,6 +92,8 @@ pub(crate) fn shift(
 pub(crate) fn give_back(provider: Provider, route: &Route, objects: &mut Objects) {
     let writes = restore(provider, route, objects);
     done(objects, &writes);
+    let again = restore(provider, route, objects);
+    assert!(again.is_empty(), "a second time puts back again: {again:?}");
 }
 
 /// The provider of this name.

@@ -147,7 +147,12 @@ fn abort_during_a_promotion_restores_the_copy() {
     cluster.settle();
     assert_eq!(cluster.phase(), Phase::Failed);
     assert_eq!(cluster.image("web-primary"), "web:1");
+    assert_eq!(cluster.shares.last(), Some(&100), "nobody else answers");
+    cluster.heals = true;
+    cluster.controllers();
+    assert_eq!(cluster.finish(), Phase::Failed);
     assert_eq!(cluster.shares.last(), Some(&0));
+    assert_eq!(cluster.replicas("web"), 0);
 }
 
 fn aborted(cluster: &mut Cluster) {
@@ -250,7 +255,7 @@ fn scenarios_95_and_97_the_copys_autoscaler_follows_promotions_and_nobody_lands_
     cluster.change(
         "HorizontalPodAutoscaler",
         "web",
-        &json!({"spec": {"maxReplicas": 40}}),
+        &json!({"metadata": {"labels": {"team": "b"}}, "spec": {"maxReplicas": 40}}),
     );
     cluster.settle();
     assert_eq!(most(&cluster), 30, "until the next promotion");
@@ -278,6 +283,8 @@ fn scenarios_95_and_97_the_copys_autoscaler_follows_promotions_and_nobody_lands_
     assert_eq!(cluster.finish(), Phase::Succeeded);
     assert_eq!(cluster.replicas("web-primary"), 20);
     assert_eq!(most(&cluster), 40);
+    let copy = cluster.get("HorizontalPodAutoscaler", "web-primary");
+    assert_eq!(copy["metadata"]["labels"]["team"], "b", "D14");
 }
 
 #[test]
