@@ -172,11 +172,11 @@ fn a_pod_that_was_let_go_and_is_still_there_is_named_to_those_who_wait() {
     let text = "because it was let go, although it is still there: ingester-zone-b-2";
     let mut stage = evicting(&zones);
     let plan = pass(&mut stage);
-    assert_eq!(reasons(&plan), ["ZonesNotReady"]);
+    assert_eq!(reasons(&plan), ["NotReady"]);
     assert!(plan.blockers[0].message.contains(text), "{plan:?}");
     terminate(&mut stage, "ingester-zone-b-2");
     let plan = pass(&mut stage);
-    assert_eq!(reasons(&plan), ["ZonesNotReady"]);
+    assert_eq!(reasons(&plan), ["NotReady"]);
     assert!(!plan.blockers[0].message.contains("let go"), "{plan:?}");
 }
 
