@@ -239,6 +239,46 @@ mod tests {
              controller=restarts target=slipway::logs::tests\n"
         );
     }
+
+    #[test]
+    fn a_level_is_about_our_own_lines_and_of_others_only_warnings_are_told() {
+        for (level, told) in [
+            (LogLevel::Debug, "debug info warn error; theirs: warn error"),
+            (LogLevel::Warn, "warn error; theirs: warn error"),
+            (LogLevel::Error, "error; theirs: error"),
+        ] {
+            let kept = Kept::default();
+            let writer = kept.clone();
+            let subscriber = tracing_subscriber::fmt()
+                .with_env_filter(EnvFilter::new(own(level.as_str())))
+                .fmt_fields(Pairs)
+                .event_format(Logfmt)
+                .with_writer(move || writer.clone())
+                .finish();
+            tracing::subscriber::with_default(subscriber, || {
+                tracing::debug!(target: "slipway_runtime::engine", "own");
+                tracing::info!(target: "slipway_runtime::engine", "own");
+                tracing::warn!(target: "slipway_runtime::engine", "own");
+                tracing::error!(target: "slipway_runtime::engine", "own");
+                tracing::debug!(target: "hyper", "theirs");
+                tracing::info!(target: "hyper", "theirs");
+                tracing::warn!(target: "hyper", "theirs");
+                tracing::error!(target: "hyper", "theirs");
+            });
+            let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+            let levels = |of: &str| {
+                let lines = text
+                    .lines()
+                    .filter(|line| line.contains(&format!("msg={of} ")));
+                let levels =
+                    lines.filter_map(|line| line.strip_prefix("level=")?.split(' ').next());
+                levels.collect::<Vec<&str>>().join(" ")
+            };
+            let seen = format!("{}; theirs: {}", levels("own"), levels("theirs"));
+            assert_eq!(seen, told, "{text}");
+        }
+    }
+
     #[test]
     fn an_object_has_the_same_keys() {
         let kept = Kept::default();

@@ -124,7 +124,7 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
     );
     // Some rights are needed only when something went wrong.
     if arguments.scenario.is_some() {
-        rights::tell(wiring, &chosen, &report);
+        rights::tell(wiring, &chosen, &mut report);
     } else if arguments.effort.exhaustive && arguments.effort.is_whole {
         rights::unused(wiring, &chosen, &mut report);
         report.asked_all(wiring.oracles.all().map(|oracle| oracle.id));

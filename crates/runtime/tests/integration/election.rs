@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use slipway_apiserver::faults::{Fault, Frequency, Match};
 use slipway_apiserver::status::Status;
 
+use crate::contact::Lines;
 use crate::stage::{Stage, committed, one_of_many, secs, virtually};
 use crate::toy::Toy;
 
@@ -47,6 +48,35 @@ fn one_acts_the_other_plans_and_takes_over_in_time_l4() {
                 .context
                 .contains("replica=b;epoch=2")
         );
+    });
+}
+
+#[test]
+fn a_standby_says_who_leads_and_says_so_again_when_that_changes() {
+    let lines = Lines::default();
+    let _guard = tracing::subscriber::set_default(lines.clone());
+    let told = || {
+        let all = lines.0.lock().unwrap();
+        let told = all
+            .iter()
+            .filter(|line| line.contains("another replica leads"));
+        told.cloned().collect::<Vec<String>>()
+    };
+    virtually(async {
+        let stage = Stage::new().await;
+        let a = stage.start(one_of_many("a"), Toy::default());
+        secs(5).await;
+        let b = stage.start(one_of_many("b"), Toy::default());
+        secs(600).await;
+        assert_eq!(told().len(), 1, "{:#?}", told());
+        assert!(told()[0].starts_with("INFO") && told()[0].contains("holder=\"a\""));
+        a.stop().await;
+        secs(5).await;
+        assert!(b.view.is_leader("toy"));
+        let _c = stage.start(one_of_many("c"), Toy::default());
+        secs(600).await;
+        assert_eq!(told().len(), 2, "{:#?}", told());
+        assert!(told()[1].contains("holder=\"b\""), "{:#?}", told());
     });
 }
 

@@ -330,3 +330,27 @@ fn a_kind_that_may_neither_be_listed_nor_asked_about_is_done_without_after_a_min
         assert!(is(&replica, ABSENT));
     });
 }
+
+/// What came about since the last list is not known, nor whether listing is forbidden too; what it could forbid must not wait
+/// until it is time to list again.
+#[test]
+fn a_kind_that_may_not_be_watched_any_more_is_listed_at_once() {
+    for verb in ["watch", ""] {
+        virtually(async {
+            let (stage, replica) = known(Need::RequiredIfServed).await;
+            secs(60).await;
+            let refused = about(verb, WIDGETS);
+            stage.refuse(refused, 403, "Forbidden", Frequency::always());
+            let began = Instant::now();
+            broken(&stage, "x").await;
+            let is_known = || match verb {
+                "watch" => count(&replica) == Some(2),
+                _ => is(&replica, "see widgets"),
+            };
+            while !is_known() {
+                assert!(began.elapsed() < Duration::from_secs(2), "{verb:?}");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        });
+    }
+}

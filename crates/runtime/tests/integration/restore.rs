@@ -437,6 +437,44 @@ fn nothing_is_decided_after_a_restore_before_everything_has_been_listed_again() 
     });
 }
 
+/// A deletion that was sent before a restore was noticed and is answered after it counts for as long as the API server may
+/// work on it. Whoever took the end of that time for now would take the clock for set, and move all that waits.
+#[test]
+fn a_deletion_that_outlives_a_restore_is_bounded_and_sets_no_clock() {
+    let lines = Lines::default();
+    let _guard = tracing::subscriber::set_default(lines.clone());
+    virtually(async {
+        let done = json!({"want": "1", "have": "1"});
+        let maps_of_both = [("template", done.clone()), ("pod", done.clone())];
+        let world = Restored::new(&maps_of_both).await;
+        let late = Fault::Delay(Duration::from_secs(6));
+        let faults = world.now.cluster.faults();
+        faults.add(maps("delete", "one"), Frequency::always(), late);
+        let replica = world.start_with(alone(), Rollout);
+        secs(1).await;
+        for n in 0..20 {
+            world.now.map(&format!("new-{n}"), done.clone()).await;
+        }
+        world.now.want("template", "2").await;
+        sleep(Duration::from_millis(500)).await;
+        let held = || replica.view.facts().deletions;
+        let is_open = || held().values().any(|until| *until == Timestamp::MAX);
+        assert!(is_open(), "it is on its way");
+        world.restore();
+        world.relist().await;
+        secs(3).await;
+        assert_eq!(noticed(&lines), 1);
+        assert!(is_open(), "it is not answered yet");
+        secs(4).await;
+        assert!(!is_open() && held().len() == 1, "{:?}", held());
+        let lines = lines.0.lock().unwrap();
+        let set = lines
+            .iter()
+            .filter(|line| line.contains("the clock was set"));
+        assert_eq!(set.count(), 0, "{lines:#?}");
+    });
+}
+
 /// Each kind that did not notice it would otherwise take its next look for another restore.
 #[test]
 fn one_restore_is_noticed_once_however_many_kinds_are_watched() {

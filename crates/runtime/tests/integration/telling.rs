@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use slipway_apiserver::faults::{Frequency, Match};
+use slipway_kernel::fact::Right;
 
 use crate::role::{grant, grant_everywhere, rule};
 use crate::stage::{Stage, alone, secs, virtually};
@@ -67,5 +68,38 @@ fn events_that_a_quota_refuses_are_told_again_soon_and_no_right_is_missing() {
         stage.until_have("a", "2", 5).await;
         secs(1).await;
         assert_eq!(told(&stage, "default").await.len(), 1);
+    });
+}
+
+/// Of so many it is said, and the work goes on in all of them.
+#[test]
+fn namespaces_that_come_and_go_without_events_are_not_all_remembered() {
+    virtually(async {
+        let stage = Stage::new().await;
+        let maps = rule("", "configmaps", &["get", "list", "watch", "patch"]);
+        grant_everywhere(&stage, "maps", vec![maps]).await;
+        let replica = stage.start_weak(alone(), Toy::default());
+        secs(1).await;
+        let kept = || {
+            let missing = replica.view.facts().missing;
+            let told_of = missing.iter().filter(|one| one.right == Right::Tell);
+            told_of.count()
+        };
+        for n in 0..80 {
+            let name = format!("passing-{n}");
+            let namespace =
+                json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            stage.create("/api/v1/namespaces", &namespace).await;
+            let path = format!("/api/v1/namespaces/{name}/configmaps");
+            let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}, "data": {"want": "1"}});
+            stage.create(&path, &map).await;
+            secs(2).await;
+            let written = stage.get(&format!("{path}/b")).await;
+            assert_eq!(written["data"]["have"], "1", "{name}");
+            assert!(told(&stage, &name).await.is_empty());
+            assert_eq!(kept(), usize::min(64, n + 1), "{name}");
+            let path = format!("/api/v1/namespaces/{name}");
+            stage.send("DELETE", &path, &Value::Null).await;
+        }
     });
 }

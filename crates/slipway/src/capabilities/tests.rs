@@ -8,6 +8,7 @@ mod made;
 mod outside;
 mod zoned;
 
+use jiff::SignedDuration;
 use made::Made;
 use serde_json::{Value, json};
 
@@ -348,6 +349,53 @@ fn what_a_flipper_with_a_mistyped_window_matches_is_nobody_else_s() {
         made.pass(1200);
         made.restart("a", 1200);
         assert_eq!(objects("R9", &made), is_bad, "{cron}");
+    }
+}
+
+#[test]
+fn a_fault_at_the_start_excuses_nothing_that_is_done_by_default_long_after_it() {
+    // Ten seconds after all is well again everybody knows the Flipper.
+    for (calm, is_bad) in [(60, true), (1195, false)] {
+        let mut made = Made::new();
+        let spec = json!({"suspend": true, "match": {"labels": {"mesh": "true"}}});
+        made.flipper("f", &spec);
+        made.deployment("a", 0);
+        made.pass(5);
+        made.request(
+            "GET",
+            "/apis/flipper.io.github.com/v1alpha1/flippers",
+            json!(null),
+        );
+        made.last_request().fault = Some("refused");
+        made.history.calm = made.history.start + SignedDuration::from_secs(calm);
+        made.pass(1195);
+        made.restart("a", 1200);
+        assert_eq!(objects("R9", &made), is_bad, "all is well after {calm} s");
+    }
+}
+
+#[test]
+fn a_schedule_beside_an_interval_does_not_switch_the_interval_off() {
+    let matching = json!({"labels": {"mesh": "true"}});
+    let nightly = json!({"schedule": {"cron": "0 3 * * *"}, "match": matching});
+    let often = json!({"interval": "10m", "match": matching});
+    for (policies, is_bad) in [
+        (vec![&nightly, &often], true),
+        (vec![&often, &nightly], true),
+        // Nobody asks for an interval.
+        (vec![&nightly], false),
+    ] {
+        let mut made = Made::new();
+        for (name, spec) in ["f", "g"].iter().zip(&policies) {
+            made.flipper(name, spec);
+        }
+        made.deployment("a", 0);
+        made.pass(1200);
+        made.restart("a", 1200);
+        made.complete("a");
+        made.pass(300);
+        made.restart("a", 1500);
+        assert_eq!(objects("R1", &made), is_bad, "{policies:?}");
     }
 }
 

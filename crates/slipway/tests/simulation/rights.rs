@@ -51,28 +51,68 @@ const UNNEEDED: &[(&str, &str, &[&str], &str)] = &[
 /// Capability, resource and verb.
 type Named = (String, String, String);
 
-/// All rights of the capabilities of these scenarios, and whether each was needed in some run.
-fn all(wiring: &Wiring, chosen: &[Scenario], report: &Report) -> BTreeMap<Named, bool> {
-    let mut all: BTreeMap<Named, bool> = BTreeMap::new();
+/// An operator of a scenario, and the rights that it has where it runs.
+struct Operator<'a> {
+    scenario: &'a str,
+    settings: &'a Value,
+    setup: Setup,
+    rights: fn(&Setup) -> BTreeSet<Right>,
+}
+
+impl Operator<'_> {
+    /// Its capabilities.
+    fn capabilities(&self) -> Vec<&'static str> {
+        let all = self.setup.capabilities.iter();
+        all.map(|capability| capability.name()).collect()
+    }
+
+    /// Whether it has the capabilities that its settings name.
+    fn has_all_named(&self) -> bool {
+        let has = self.capabilities();
+        let named = self.settings["controllers"].as_array();
+        let mut named = named.into_iter().flatten().filter_map(Value::as_str);
+        named.all(|name| has.contains(&name))
+    }
+}
+
+/// The operators of these scenarios: those at home, and those within other clusters.
+fn operators<'a>(wiring: &Wiring, chosen: &'a [Scenario]) -> Vec<Operator<'a>> {
+    let mut all = Vec::new();
     for scenario in chosen.iter().filter(|scenario| scenario.asks("S2")) {
-        let mut look = |settings: &Value, rights: fn(&Setup) -> BTreeSet<Right>| {
-            let setup = (wiring.operator)(settings).unwrap();
-            let names: Vec<&str> = setup.capabilities.iter().map(|c| c.name()).collect();
-            for (role, rule, verb, about) in rights(&setup) {
-                let is_used = report.used.contains(&(role, rule, verb.clone()));
-                *all.entry((names.join(" "), about, verb)).or_default() |= is_used;
-            }
+        let mut add = |settings: &'a Value, rights: fn(&Setup) -> BTreeSet<Right>| {
+            all.push(Operator {
+                scenario: &scenario.name,
+                settings,
+                setup: (wiring.operator)(settings).unwrap(),
+                rights,
+            });
         };
-        look(&scenario.settings, rights);
+        add(&scenario.settings, rights);
         let within = scenario.clusters.iter().filter_map(|c| c.operator.as_ref());
-        within.for_each(|within| look(&within.settings, rights_within));
+        within.for_each(|within| add(&within.settings, rights_within));
+    }
+    all
+}
+
+/// All rights of these operators, and whether each was needed in some run. That they are the rights of what the scenarios name is
+/// noted: with other capabilities, other rights would be looked at.
+fn all(operators: &[Operator<'_>], report: &mut Report) -> BTreeMap<Named, bool> {
+    let mut all: BTreeMap<Named, bool> = BTreeMap::new();
+    for operator in operators {
+        let text = format!("{}: not all of its rights are looked at", operator.scenario);
+        report.note("S2", operator.has_all_named(), &text);
+        let names = operator.capabilities().join(" ");
+        for (role, rule, verb, about) in (operator.rights)(&operator.setup) {
+            let is_used = report.used.contains(&(role, rule, verb.clone()));
+            *all.entry((names.clone(), about, verb)).or_default() |= is_used;
+        }
     }
     all
 }
 
 /// Tells which rights nothing needed so far: where only some scenarios are played, others may need them.
-pub(crate) fn tell(wiring: &Wiring, chosen: &[Scenario], report: &Report) {
-    let unused = all(wiring, chosen, report).into_iter();
+pub(crate) fn tell(wiring: &Wiring, chosen: &[Scenario], report: &mut Report) {
+    let unused = all(&operators(wiring, chosen), report).into_iter();
     for ((capability, about, verb), _) in unused.filter(|(_, is_used)| !is_used) {
         println!("not needed here: {capability}: {verb} {about}");
     }
@@ -80,7 +120,7 @@ pub(crate) fn tell(wiring: &Wiring, chosen: &[Scenario], report: &Report) {
 
 /// S2, the other side: every right of every capability is used in some run.
 pub(crate) fn unused(wiring: &Wiring, chosen: &[Scenario], report: &mut Report) {
-    for ((capability, about, verb), is_used) in all(wiring, chosen, report) {
+    for ((capability, about, verb), is_used) in all(&operators(wiring, chosen), report) {
         let reason = UNNEEDED
             .iter()
             .find(|known| (known.0, known.1) == (&capability, &about) && known.2.contains(&&*verb));

@@ -165,6 +165,21 @@ fn an_allowed_eviction_counts_before_it_is_seen() {
     assert_eq!(deleted(&pass(&mut stage)).len(), 2);
 }
 
+/// Whoever evicts may try for as long as somebody else refuses after us: it is said which pod a rollout waits for.
+#[test]
+fn a_pod_that_was_let_go_and_is_still_there_is_named_to_those_who_wait() {
+    let zones = [outdated("ingester-zone-a"), zone("ingester-zone-b")];
+    let text = "because it was let go, although it is still there: ingester-zone-b-2";
+    let mut stage = evicting(&zones);
+    let plan = pass(&mut stage);
+    assert_eq!(reasons(&plan), ["NotReady"]);
+    assert!(plan.blockers[0].message.contains(text), "{plan:?}");
+    terminate(&mut stage, "ingester-zone-b-2");
+    let plan = pass(&mut stage);
+    assert_eq!(reasons(&plan), ["NotReady"]);
+    assert!(!plan.blockers[0].message.contains("let go"), "{plan:?}");
+}
+
 /// Pods under a budget are noted where the webhooks of all replicas look, in one write, and go only after it.
 #[test]
 fn pods_that_go_are_noted_for_the_webhooks_first() {

@@ -197,27 +197,30 @@ fn exceeded() -> Answer {
     )
 }
 
+/// The only replica, which could remember by itself, does not take a quota or an accident for a missing right either.
 #[test]
 fn what_cannot_be_recorded_is_not_allowed() {
     let world = guarded(&json!({}));
-    for (method, answer) in [
-        ("GET", exceeded()),
-        ("POST", exceeded()),
-        ("GET", said(500, &json!({"message": "boom"}))),
-        ("GET", Answer::timeout()),
-        ("POST", Answer::unreachable("no")),
-    ] {
-        let mut api = Api::default();
-        api.fix(method, "configmaps", answer);
-        let served = serve(
-            &PodEviction::default(),
-            &review("a", 0),
-            &world.stores(),
-            &Facts::default(),
-            &mut api,
-        );
-        assert_eq!(served.denial().0, Some(500));
-        assert_eq!(pair(&served), "sts-pod-status-not-determined/500");
+    for replicas in [Replicas::Several, Replicas::One] {
+        for (method, answer) in [
+            ("GET", exceeded()),
+            ("POST", exceeded()),
+            ("GET", said(500, &json!({"message": "boom"}))),
+            ("GET", Answer::timeout()),
+            ("POST", Answer::unreachable("no")),
+        ] {
+            let mut api = Api::default();
+            api.fix(method, "configmaps", answer);
+            let served = serve(
+                &PodEviction { replicas },
+                &review("a", 0),
+                &world.stores(),
+                &Facts::default(),
+                &mut api,
+            );
+            assert_eq!(served.denial().0, Some(500));
+            assert_eq!(pair(&served), "sts-pod-status-not-determined/500");
+        }
     }
     let expiry =
         PodEviction::default().expire(&review("a", 0), &world.stores(), &Facts::default(), now());
