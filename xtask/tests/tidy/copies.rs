@@ -23,29 +23,12 @@ const LEAST_WORDS: usize = 12;
 
 const SIGNATURE: &str = "the signature of a method of a trait, which its implementors repeat";
 
-const TABLE: &str = "a table that is written out in each place, for whoever reads only one";
-
 /// Files that share a block, and why they may.
 const ALLOWED: &[(&str, &str, &str)] = &[
     (
         "crates/canary/src/router/gateway.rs",
         "crates/canary/src/router/smi.rs",
         SIGNATURE,
-    ),
-    (
-        "crates/canary/src/capability.rs",
-        "crates/fleet/src/capability.rs",
-        TABLE,
-    ),
-    (
-        "crates/fleet/src/access.rs",
-        "crates/fleet/src/agent/access.rs",
-        TABLE,
-    ),
-    (
-        "crates/fleet/src/plan/incremental.rs",
-        "crates/fleet/src/plan/replace.rs",
-        "the signature that strategies share",
     ),
     (
         "crates/kernel/src/admission.rs",

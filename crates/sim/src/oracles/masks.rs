@@ -223,7 +223,9 @@ impl Masked {
             if one.superseded.contains(&resource) {
                 self.fields.extend(COUNTED);
             }
-            if one.statuses.iter().any(|(own, _)| *own == resource) {
+            // A status may be in a map too.
+            let is_map = resource == "/configmaps";
+            if is_map || one.statuses.iter().any(|(own, _)| *own == resource) {
                 self.times.extend(one.fleeting.times);
                 self.lists.extend(one.fleeting.lists);
                 if is_held_up {
