@@ -11,6 +11,15 @@ pub(super) const PROGRAM: &str = "program";
 /// The tier that goes the whole way only where nobody waits for it.
 pub(super) const SIMULATION: &str = "simulation";
 
+/// The variable that properties draw their cases from. By hand each run has others; where nobody waits for it each commit has, so
+/// that what failed there fails again.
+const PROPERTIES_FROM: &str = "PROPTEST_RNG_SEED";
+
+/// What a commit draws. What is no commit draws as one does.
+fn drawn(commit: &str) -> u64 {
+    u64::from_str_radix(commit, 16).unwrap_or_default()
+}
+
 /// One tier.
 pub(super) struct Listed {
     pub(super) name: &'static str,
@@ -92,6 +101,9 @@ pub(super) fn tests(names: &[&str]) -> Command {
 /// features. One program that fails keeps no other from running.
 fn test(words: &[&str]) -> Command {
     let mut command = workspace::cargo();
+    if workspace::is_ci() {
+        command.env(PROPERTIES_FROM, drawn(&workspace::commit()).to_string());
+    }
     command
         .args([
             "test",
@@ -106,7 +118,14 @@ fn test(words: &[&str]) -> Command {
 
 #[cfg(test)]
 mod tests {
-    use super::{ALONE, tests};
+    use super::{ALONE, drawn, tests};
+
+    #[test]
+    fn each_commit_draws_other_cases() {
+        assert_eq!(drawn("ec1768d8a4f4"), 0xec17_68d8_a4f4);
+        assert_ne!(drawn("ec1768d8a4f4"), drawn("a4f4e155ec17"));
+        assert_eq!(drawn(""), 0, "not a repository");
+    }
 
     fn words(command: &std::process::Command) -> Vec<String> {
         let words = command.get_args();

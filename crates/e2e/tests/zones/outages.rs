@@ -1,6 +1,6 @@
 //! The API server is away for a while, and nothing changes afterwards: readiness is measured by contact, not by news.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use slipway_e2e::operator::Operator;
@@ -16,6 +16,9 @@ const BACK: Duration = Duration::from_secs(10 + 5);
 /// After which time without contact an operator is not ready, and what a loaded machine may take beside.
 const LOST: Duration = Duration::from_secs(30 + 15);
 
+/// What is said of zones is written every ten seconds at most: after this time nothing is left to be said.
+const STILL: Duration = Duration::from_secs(13);
+
 /// One zone of two pods that are ready and stay as they are, and an operator behind a relay that may see everything: a kind
 /// that is hidden from it would be asked for again and again, and be contact by itself.
 fn quiet<'a>(stage: &'a Stage, name: &str) -> Result<(Place<'a>, Relay, Operator)> {
@@ -25,7 +28,27 @@ fn quiet<'a>(stage: &'a Stage, name: &str) -> Result<(Place<'a>, Relay, Operator
     let alone = ["--controllers", "zones", "--no-leader-elect"];
     let mut operator = Operator::start(relay.kubeconfig(), &[&here[..], &alone].concat())?;
     operator.wait_until_ready(SOON)?;
+    settles(&place)?;
     Ok((place, relay, operator))
+}
+
+/// Waits until the operator has said what it has to say of its zones, and nothing changes any more: what is under way when the relay is
+/// cut is done when it opens again. That is news, and a quiet place has none.
+fn settles(place: &Place<'_>) -> Result<()> {
+    let versions =
+        "jsonpath={range .items[*]}{.kind}/{.metadata.name}={.metadata.resourceVersion} {end}";
+    let kinds = "configmaps,statefulsets,pods";
+    let name = place.name.as_str();
+    let mut before = (String::new(), Instant::now());
+    place
+        .cluster
+        .eventually("nothing changes any more", SOON + STILL, |cluster| {
+            let now = cluster.kubectl(&["get", kinds, "-n", name, "-o", versions])?;
+            if now != before.0 || !now.contains("ConfigMap/slipway-zones") {
+                before = (now, Instant::now());
+            }
+            Ok((before.1.elapsed() >= STILL).then_some(()))
+        })
 }
 
 /// The relay is open: ready within the promised time, and from then on.

@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use slipway_api::fleet::rollout::status::{MAX_CLUSTERS, Run};
 use slipway_kernel::capability::show::count;
 
-use super::run::{self, Ground, is_skipped};
+use super::run::{self, Ground, is_changed, is_skipped};
 use super::survey::{Seen, Standing, Survey};
 use super::{Decision, Hold};
 use crate::observe::{Entry, Wanted, World};
@@ -172,8 +172,8 @@ impl<'a> Pass<'a> {
         self.newcomers(decision);
         let can_get = |seen: &Seen<'_>| self.ground.is_candidate(seen);
         // Somebody may have it who was chosen before, was not selected for a moment, and is again: then that one goes first.
-        let has_it = |seen: &Seen<'_>| self.ground.holds_target(seen) && !is_changed(seen);
-        let is_held = self.survey().selected().any(has_it);
+        let mut selected = self.survey().selected();
+        let is_held = selected.any(|seen| self.ground.holds_wanted(seen));
         let valid = self
             .first()
             .filter(|seen| self.has_change(seen) || (can_get(seen) && !is_held));
@@ -280,11 +280,6 @@ impl<'a> Pass<'a> {
         let mut all = self.survey().selected();
         decision.assign.is_empty() && all.all(|seen| is_done(seen) || is_left(seen))
     }
-}
-
-/// Whether a cluster is to get something else than it has, and can.
-fn is_changed(seen: &Seen<'_>) -> bool {
-    seen.standing == Standing::Outdated && seen.can_move()
 }
 
 /// Why the first cluster is not ready yet, with what it says itself.

@@ -108,12 +108,15 @@ impl Ground<'_> {
             })
     }
 
-    /// Who goes first: who has the change already, though it has not proved itself (it was taken back and came again); else
-    /// whoever is chosen.
+    /// Who goes first: who has the change already, though it has not proved itself (it was taken back and came again), if one
+    /// does with the values that it should have; else whoever is chosen.
     pub(super) fn canary(&self, run: &Run) -> Option<String> {
         let holders = self.survey.in_order(|seen| self.holds_target(seen));
-        let ready = holders.iter().find(|seen| seen.is_settled());
-        let holder = ready.or_else(|| holders.first());
+        let first =
+            |is_meant: &dyn Fn(&Seen<'_>) -> bool| holders.iter().find(|seen| is_meant(seen));
+        let holder = first(&|seen| seen.is_settled())
+            .or_else(|| first(&|seen| self.holds_wanted(seen)))
+            .or_else(|| holders.first());
         let holder = holder.map(|holder| holder.name.to_owned());
         holder.or_else(|| self.chosen(run))
     }
@@ -155,6 +158,11 @@ impl Ground<'_> {
         self.stable != target && seen.template() == target
     }
 
+    /// Whether a cluster has the target, though that has not proved itself, and is to get no other values of it.
+    pub(super) fn holds_wanted(&self, seen: &Seen<'_>) -> bool {
+        self.holds_target(seen) && !is_changed(seen)
+    }
+
     /// Whether a cluster could go first. One without an assignment gets what has proved itself, if there is such a thing.
     pub(super) fn is_candidate(&self, seen: &Seen<'_>) -> bool {
         let stable = self.stable;
@@ -178,6 +186,11 @@ impl Ground<'_> {
     pub(super) fn allowed(&self) -> usize {
         self.wanted.max_unready.of(self.survey.total())
     }
+}
+
+/// Whether a cluster is to get something else than it has, and can.
+pub(super) fn is_changed(seen: &Seen<'_>) -> bool {
+    seen.standing == Standing::Outdated && seen.can_move()
 }
 
 /// Whether a cluster is left for later: because it was unready when the run began, or has joined and never was ready.
