@@ -36,11 +36,6 @@ pub(crate) const KINDS: [&str; 7] = [
 const QUIET: Duration = Duration::from_secs(4);
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Flux looks at what it waits for by a client with a rate. Where that has no turn left before the time is over, Flux says this and not
-/// what it waited for; which of the two is a matter of milliseconds, so that the story is told again, so many times in all.
-const NO_TURN_LEFT: &str = "client rate limiter Wait returned an error";
-const TIMES: usize = 3;
-
 /// How one notices that everything is at rest.
 enum Rest {
     Virtual(Arc<Cluster>),
@@ -116,7 +111,8 @@ pub(crate) fn version(kubeconfig: &Path) -> Result<Value, String> {
     })
 }
 
-/// Tells a story to a real control plane; again, where a draw of the clock has spoilt its end.
+/// Tells a story to a real control plane. Where it is known how it ends, an end that differs is looked at again when all has come
+/// to rest once more: on a busy machine a controller may be silent for longer than [`QUIET`] before it goes on.
 pub(crate) fn on_real(
     story: &Story,
     kubeconfig: &Path,
@@ -129,49 +125,29 @@ pub(crate) fn on_real(
         let actors = Actors::new(client.clone(), clock, Script::default(), 1);
         actors.provision().await.map_err(|e| e.to_string())?;
         let stamp = std::process::id();
-        let mut end = Err("it was never told".to_owned());
-        for time in 1..=TIMES {
-            let drive = Drive {
-                client: client.clone(),
-                namespace: format!("reality-{}-{stamp}-{time}", story.name),
-                rest: Rest::Real,
-                kinds: kinds(story),
-                git: story.repository(GIT).map(served).transpose()?,
-            };
-            end = drive.to_its_end(story, truth).await;
-            drive.clean_up().await;
-            if !is_spoilt(&end) {
-                break;
-            }
+        let drive = Drive {
+            client,
+            namespace: format!("reality-{}-{stamp}", story.name),
+            rest: Rest::Real,
+            kinds: kinds(story),
+            git: story.repository(GIT).map(served).transpose()?,
+        };
+        let mut end = drive.tell(story).await;
+        let start = Instant::now();
+        while let (Ok(told), Some(truth)) = (&end, truth)
+            && !masks::differences(truth, told).is_empty()
+            && start.elapsed() < PATIENCE
+        {
+            end = drive.end().await;
         }
+        drive.clean_up().await;
         end
     })
-}
-
-/// Whether Flux had no turn left to look when its time was over.
-fn is_spoilt(end: &Result<Value, String>) -> bool {
-    let told = end.as_ref().map(Value::to_string).unwrap_or_default();
-    told.contains(NO_TURN_LEFT)
 }
 
 impl Drive {
     pub(crate) fn api(&self, kind: &str) -> Api<DynamicObject> {
         Api::namespaced_with(self.client.clone(), &self.namespace, &stage::resource(kind))
-    }
-
-    /// Tells a story. Where it is known how it ends, an end that differs is looked at again when all has come to rest once more: on a
-    /// busy machine a controller may be silent for longer than [`QUIET`] before it goes on.
-    async fn to_its_end(&self, story: &Story, truth: Option<&Value>) -> Result<Value, String> {
-        let mut end = self.tell(story).await;
-        let start = Instant::now();
-        while let (Ok(told), Some(truth)) = (&end, truth)
-            && !masks::differences(truth, told).is_empty()
-            && !is_spoilt(&end)
-            && start.elapsed() < PATIENCE
-        {
-            end = self.end().await;
-        }
-        end
     }
 
     async fn tell(&self, story: &Story) -> Result<Value, String> {
