@@ -54,6 +54,40 @@ fn deed(made: &mut Made) {
     );
 }
 
+/// A definition that is put back late excuses whoever cannot decide without it until then, and not for longer.
+#[test]
+fn a_definition_is_missed_until_it_is_back() {
+    let definition: Object = (
+        "apiextensions.k8s.io/customresourcedefinitions".into(),
+        "".into(),
+        "flippers.flipper.io.github.com".into(),
+    );
+    for (back, ready, is_bad) in [
+        (60, 90, false),
+        (60, 170, true),
+        (140, 170, false),
+        (140, 250, true),
+    ] {
+        let mut made = Made::new();
+        let replica = || "slipway-0-0".to_owned();
+        made.mark(Event::Started(replica()), 0);
+        made.mark(Event::Ready(replica(), false), 0);
+        let undefined = Disturbance::Undefined(definition.2.to_string());
+        let spell = Spell::new(undefined, Duration::ZERO, Duration::from_mins(1));
+        made.mark(Event::Spell(spell), 0);
+        made.pass(back);
+        made.put(definition.clone(), json!({}), None);
+        made.pass(ready - back);
+        made.mark(Event::Ready(replica(), true), 0);
+        made.pass(600);
+        let objects = made.objections().iter().any(|(id, _)| *id == "V1");
+        assert_eq!(
+            objects, is_bad,
+            "back after {back} s, ready after {ready} s"
+        );
+    }
+}
+
 /// One bad history for each oracle that is about other clusters.
 pub(super) fn bad(id: &str) -> Option<Made> {
     let mut made = Made::new();
