@@ -88,6 +88,22 @@ fn a_definition_is_missed_until_it_is_back() {
     }
 }
 
+/// Who looks at several of a kind by their names looks at several things; but at each of them not more often than at one.
+#[test]
+fn what_is_selected_by_name_is_counted_by_name() {
+    for (names, is_bad) in [(1, true), (5, false)] {
+        let mut made = Made::new();
+        for turn in 0..1_000 {
+            made.pass(3);
+            let name = turn % names;
+            let uri = format!("/api/v1/nodes?limit=1&fieldSelector=metadata.name%3Dn{name}");
+            made.request("GET", &uri, json!(null));
+        }
+        let objects = made.objections().iter().any(|(id, _)| *id == "G11");
+        assert_eq!(objects, is_bad, "{names}");
+    }
+}
+
 /// One bad history for each oracle that is about other clusters.
 pub(super) fn bad(id: &str) -> Option<Made> {
     let mut made = Made::new();
