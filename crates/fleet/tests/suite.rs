@@ -18,6 +18,8 @@ mod cases;
 mod exhaustive;
 #[path = "suite/expansion.rs"]
 mod expansion;
+#[path = "suite/laws.rs"]
+mod laws;
 #[path = "suite/newcomers.rs"]
 mod newcomers;
 #[path = "suite/observing.rs"]
@@ -38,3 +40,5 @@ mod specialising;
 mod stage;
 #[path = "suite/stories.rs"]
 mod stories;
+#[path = "suite/story.rs"]
+mod story;

@@ -72,6 +72,14 @@ pub fn judge(
     Ok((outcome, verdicts))
 }
 
+/// The path of what a request asks for: of one that lists what has a name, of that one.
+fn asked_for(uri: &str) -> String {
+    let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
+    let mut parts = query.split('&');
+    let name = parts.find_map(|part| part.strip_prefix("fieldSelector=metadata.name%3D"));
+    name.map_or_else(|| path.to_owned(), |name| format!("{path}/{name}"))
+}
+
 impl Outcome {
     /// S2: no right was missing.
     pub fn rights(&self) -> Verdict {
@@ -79,11 +87,11 @@ impl Outcome {
             checked: self.history.requests.len() as u64,
             ..Findings::default()
         };
-        let mut excused: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut excused: BTreeMap<String, usize> = BTreeMap::new();
         for request in &self.history.requests {
             let refused = [RequestFault::Forbidden.name(), "refused"];
             if request.fault.is_some_and(|fault| refused.contains(&fault)) {
-                *excused.entry(request.path()).or_default() += 1;
+                *excused.entry(asked_for(&request.uri)).or_default() += 1;
             }
         }
         for denied in &self.audit.denied {
@@ -115,6 +123,78 @@ impl Outcome {
             id: "S2",
             what: "the operator never lacks a right under exactly the generated role",
             findings,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+    use slipway_apiserver::authorize::{Denied, Use};
+    use slipway_kernel::identity::ClusterId;
+
+    use super::Outcome;
+    use crate::history::{Context, Ending, History, Request};
+    use crate::stage::Audit;
+
+    /// A list by this name is refused by a fault.
+    fn refused(name: &str) -> Request {
+        Request {
+            number: 0,
+            cluster: ClusterId::local(),
+            at: jiff::Timestamp::UNIX_EPOCH,
+            replica: "slipway-0-0".to_owned(),
+            method: "GET".to_owned(),
+            uri: format!(
+                "/api/v1/namespaces/fleet/configmaps?&fieldSelector=metadata.name%3D{name}&limit=50"
+            ),
+            media: String::new(),
+            body: Value::Null,
+            context: Context::default(),
+            fault: Some("refused"),
+            ending: Ending::Answered(403),
+            versions: (0, 0),
+            tide: 0,
+        }
+    }
+
+    /// Somebody without the right for it asks for the object of this name.
+    fn denied(name: &str) -> Denied {
+        Denied {
+            user: "slipway".to_owned(),
+            what: Use {
+                verb: "get".to_owned(),
+                group: String::new(),
+                resource: "configmaps".to_owned(),
+                subresource: String::new(),
+            },
+            namespace: "fleet".to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    #[test]
+    fn who_may_not_list_by_a_name_may_ask_for_that_one_once() {
+        for (lists, gets, missing) in [
+            (&["a"][..], &["a"][..], 0),
+            (&["a"], &["a", "a"], 1),
+            (&["a"], &["b"], 1),
+            (&[], &["a"], 1),
+        ] {
+            let outcome = Outcome {
+                history: History {
+                    requests: lists.iter().map(|name| refused(name)).collect(),
+                    ..History::default()
+                },
+                events: 0,
+                hash: String::new(),
+                audit: Audit {
+                    denied: gets.iter().map(|name| denied(name)).collect(),
+                    ..Audit::default()
+                },
+            };
+            let found = outcome.rights().findings.violations.len();
+            assert_eq!(found, missing, "{lists:?} {gets:?}");
         }
     }
 }

@@ -139,15 +139,18 @@ impl<'a> Pass<'a> {
         again.or_else(chosen)
     }
 
-    /// Whether nobody is left who could have the change: neither now, nor when the API lets us write. Of a change that the first
-    /// cluster was ready with, those are waited for as well that cannot have it now.
+    /// Whether nobody is left who could have the change: neither now, nor when the API lets us write, nor when it is back: an operator
+    /// that has just started has not reached anybody yet. Of a change that the first cluster was ready with, those are waited for as
+    /// well that cannot have it now.
     fn has_nobody(&self, decision: &Decision) -> bool {
         let run = decision.run.as_ref();
         let has_canary = run.is_some_and(|run| run.canary.is_some());
         let is_left = |seen: &Seen<'_>| run.is_some_and(|run| is_skipped(run, seen));
         let is_held = |seen: &Seen<'_>| {
             let waits = self.has_passed() && seen.standing == Standing::Outdated && !is_left(seen);
-            seen.refused().is_some() || waits
+            let is_away = seen.standing == Standing::New && !seen.cluster.is_reachable;
+            let comes = is_away && seen.can_move() && !is_left(seen);
+            seen.refused().is_some() || waits || comes
         };
         let mut all = self.survey().selected();
         let is_started = has_canary && !self.has_passed();
@@ -262,7 +265,8 @@ impl<'a> Pass<'a> {
     }
 
     /// Whether every cluster that can have the change is ready with it. Who has it and is not ready is waited for, also while it
-    /// is not known what it should have: what a value comes from may be gone for a moment.
+    /// is not known what it should have: what a value comes from may be gone for a moment. So is who the API does not let us give it
+    /// to: that is tried again, and would be another change then.
     fn is_over(&self, decision: &Decision) -> bool {
         let target = Some(self.survey().target());
         let is_done = |seen: &Seen<'_>| match seen.standing {
@@ -277,8 +281,9 @@ impl<'a> Pass<'a> {
         // Whoever is back is not left for later any more.
         let run = decision.run.as_ref();
         let is_left = |seen: &Seen<'_>| run.is_some_and(|run| is_skipped(run, seen));
-        let mut all = self.survey().selected();
-        decision.assign.is_empty() && all.all(|seen| is_done(seen) || is_left(seen))
+        let is_tried_again = |seen: &Seen<'_>| seen.refused().is_some();
+        let is_over = |seen: &Seen<'_>| is_done(seen) && !is_tried_again(seen) || is_left(seen);
+        decision.assign.is_empty() && self.survey().selected().all(is_over)
     }
 }
 

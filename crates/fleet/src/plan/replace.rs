@@ -31,9 +31,10 @@ pub(super) fn decide(
             skipped: Vec::new(),
         });
     }
-    let is_done = |seen: &Seen<'_>| {
-        let is_current = seen.standing == Standing::Current;
-        !is_current || seen.is_settled() || !seen.cluster.is_reachable
+    // What the API refused is tried again: it is not over before.
+    let is_done = |seen: &Seen<'_>| match seen.standing {
+        Standing::Current => seen.is_settled() || !seen.cluster.is_reachable,
+        _ => seen.refused().is_none(),
     };
     let has_ended = decision.assign.is_empty() && survey.selected().all(is_done);
     if !has_ended || decision.run.is_none() || survey.unresolved().is_some() {

@@ -1,10 +1,12 @@
 //! Clusters that come while a change waits, and what a change that waits says.
 
 use slipway_api::fleet::assemblage::SyncState;
+use slipway_api::fleet::rollout::status::RolloutStatus;
 use slipway_fleet::budget::Amount;
 use slipway_fleet::decide;
 use slipway_fleet::observe::rollout::Asked;
 use slipway_fleet::observe::{Cluster, EntryStatus, Revision, Rollout, Wanted, World};
+use slipway_fleet::plan;
 
 use crate::stage::{all_ready, noon, step};
 
@@ -54,6 +56,38 @@ fn changing() -> World {
 
 fn revision<'a>(world: &'a World, name: &str) -> Option<&'a str> {
     world.clusters[name].entry.as_ref()?.revision.as_deref()
+}
+
+/// An operator that starts again has reached nobody yet who has nothing: the change that had begun is not over because of that.
+#[test]
+fn a_change_that_nobody_has_yet_outlasts_a_time_in_which_nobody_is_reached() {
+    let mut world = changing();
+    world.rollout.status = RolloutStatus::default();
+    for cluster in world.clusters.values_mut() {
+        cluster.entry = None;
+        cluster.stable = None;
+    }
+    // It is written down who goes first, and nothing has been assigned.
+    let decision = decide(&world, noon());
+    world.rollout.status = plan::status(&world, &decision, noon());
+    let begun = world.rollout.status.run.clone().unwrap();
+    let reach = |world: &mut World, is: bool| {
+        for cluster in world.clusters.values_mut() {
+            cluster.is_reachable = is;
+        }
+    };
+    reach(&mut world, false);
+    step(&mut world, noon());
+    step(&mut world, noon());
+    assert!(world.rollout.status.history.is_empty());
+    assert!(world.rollout.status.run.is_some());
+    reach(&mut world, true);
+    play(&mut world, 30);
+    let outcomes = world.rollout.status.history.iter();
+    let outcomes: Vec<_> = outcomes
+        .map(|past| (&past.started, &*past.outcome))
+        .collect();
+    assert_eq!(outcomes, [(&begun.started, "Succeeded")]);
 }
 
 /// A change waits for those that are away, for days. An empty cluster waits for nobody.

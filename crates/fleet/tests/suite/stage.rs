@@ -14,6 +14,12 @@ pub(crate) fn noon() -> Timestamp {
 /// Carries a decision out, as if every write succeeded.
 pub(crate) fn carry_out(world: &mut World, decision: &Decision, now: Timestamp) {
     let status = plan::status(world, decision, now);
+    write(world, decision, now);
+    world.rollout.status = status;
+}
+
+/// Writes what a decision says, but for the status.
+pub(crate) fn write(world: &mut World, decision: &Decision, now: Timestamp) {
     for assignment in &decision.assign {
         let cluster = world.clusters.get_mut(&assignment.cluster).unwrap();
         let before = cluster.entry.take().unwrap_or_default();
@@ -35,7 +41,6 @@ pub(crate) fn carry_out(world: &mut World, decision: &Decision, now: Timestamp) 
     if decision.word_is_followed {
         world.rollout.confirmed = None;
     }
-    world.rollout.status = status;
 }
 
 /// Plans and carries it out; the decision.

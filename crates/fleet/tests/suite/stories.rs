@@ -210,6 +210,27 @@ fn a_cluster_whose_write_is_refused_takes_nobodys_place() {
     }
 }
 
+/// The API is busy for a moment: a change has not succeeded because of that, nor does another one begin when it goes on.
+#[test]
+fn a_change_that_is_refused_somewhere_is_not_over_before_it_is_tried_again() {
+    for strategy in [Strategy::Incremental, Strategy::Replace] {
+        let mut world = settled(strategy);
+        let before = world.rollout.status.history.len();
+        want(&mut world, "b");
+        refuse(&mut world, "c3", noon() + SignedDuration::from_secs(5));
+        play(&mut world, 40, &[]);
+        assert_eq!((with(&world, "b"), with(&world, "a")), (9, 1));
+        assert!(world.rollout.status.run.is_some(), "{strategy:?}");
+        assert_eq!(world.rollout.status.history.len(), before);
+        refuse(&mut world, "c3", noon());
+        play(&mut world, 10, &[]);
+        assert_eq!(with(&world, "b"), 10);
+        let history = &world.rollout.status.history;
+        assert_eq!(history.len(), before + 1, "{history:#?}");
+        assert_eq!(history[0].counts.ready, 10);
+    }
+}
+
 /// Values that nobody has tried yet do not come to many because other values were tried before.
 #[test]
 fn values_that_change_in_the_middle_are_tried_first() {

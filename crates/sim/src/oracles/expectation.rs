@@ -37,13 +37,17 @@ pub(super) fn met(case: &Case<'_>) -> Findings {
         // Where another cluster was the first that home saw under a name, or is the one that a person means, this one waits; one
         // that was put back is another question, as home is.
         let member = expectation.cluster.as_deref().map(ClusterId::remote);
-        let moment = history.end;
+        let is_disowned = |id: &ClusterId| members::is_disowned(history, id, history.end);
         let is_another = |id: ClusterId| {
-            members::is_disowned(history, &id, moment)
+            is_disowned(&id)
                 || members::is_counted_otherwise(case, &id)
                 || members::is_put_back(case, &id)
         };
-        if disturbed && member.is_some_and(is_another) {
+        // What depends on all depends on one that nothing may be done in.
+        let mut all = case.scenario.clusters.iter();
+        let is_of_another =
+            expectation.of_all && all.any(|cluster| is_disowned(&ClusterId::remote(&cluster.name)));
+        if disturbed && (is_of_another || member.is_some_and(is_another)) {
             continue;
         }
         expect(&mut findings, case, expectation, when);

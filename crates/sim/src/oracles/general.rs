@@ -183,16 +183,17 @@ pub(super) fn statuses(case: &Case<'_>) -> Findings {
 /// G11.
 pub(super) fn pace(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
-    let mut paths: BTreeMap<(&str, &str, &str), Vec<Timestamp>> = BTreeMap::new();
+    let mut paths: BTreeMap<(&str, &str, &str, Vec<&str>), Vec<Timestamp>> = BTreeMap::new();
     for request in &case.history.requests {
         let key = (
             request.cluster.as_str(),
             request.method.as_str(),
             request.path(),
+            selectors(&request.uri),
         );
         paths.entry(key).or_default().push(request.at);
     }
-    for ((_, method, path), times) in paths {
+    for ((_, method, path, _), times) in paths {
         let most = if path.contains("/leases") {
             MAX_LEASES_AN_HOUR
         } else {
@@ -216,6 +217,14 @@ pub(super) fn pace(case: &Case<'_>) -> Findings {
         });
     }
     findings
+}
+
+/// What a request selects of those that it is about: who looks at five of a kind by their names looks at five things.
+fn selectors(uri: &str) -> Vec<&str> {
+    let query = uri.split_once('?').map_or("", |(_, query)| query);
+    let is_selector =
+        |part: &&str| part.starts_with("fieldSelector=") || part.starts_with("labelSelector=");
+    query.split('&').filter(is_selector).collect()
 }
 
 /// P.

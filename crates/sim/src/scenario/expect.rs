@@ -29,6 +29,8 @@ pub struct Expectation {
     pub at: Option<Duration>,
     /// In which cluster; at home if nothing is said. Whoever takes the place of `east` is called `east~2`, `east~3`, ….
     pub cluster: Option<String>,
+    /// Whether it depends on each of the other clusters: it is what home says of all, or waits for as many as are ready.
+    pub of_all: bool,
     /// All the time, instead of at one moment.
     pub during: Option<During>,
     /// Whose field; with neither `is` nor `isNot` the object is not there.

@@ -11,6 +11,8 @@ use super::made::{Made, object};
 
 /// The uid of the second cluster.
 const UID: &str = "11111111-2222";
+/// The uid of another one that has its name.
+const OTHER: &str = "33333333-4444";
 
 fn east() -> ClusterId {
     ClusterId::remote("east")
@@ -52,6 +54,102 @@ fn deed(made: &mut Made) {
         json!({}),
         Some(number),
     );
+}
+
+/// A second cluster that is called `east` too, and is the one that home knew first, or not; home says that not all is well.
+fn replaced(first: &str) -> Made {
+    let mut made = Made::new();
+    let system: Object = ("/namespaces".into(), "".into(), "kube-system".into());
+    for (name, uid) in [("east", UID), ("east~2", OTHER)] {
+        let there = json!({"metadata": {"uid": uid}});
+        put_in(
+            &mut made,
+            &ClusterId::remote(name),
+            system.clone(),
+            there,
+            None,
+        );
+    }
+    let record = json!({"metadata": {"annotations": {"recorded": first}}, "data": {"all": "ill"}});
+    made.put(object("/configmaps", "told"), record, None);
+    made.scenario.clusters = serde_json::from_value(json!([{"name": "east"}])).unwrap();
+    let lasts = Duration::from_mins(1);
+    let spell = Spell::new(Disturbance::Replaced, Duration::ZERO, lasts).within("east");
+    made.mark(Event::Spell(spell), 0);
+    made.pass(60);
+    made.history.calm = made.now();
+    made.pass(3_600);
+    made
+}
+
+/// What depends on all clusters is not expected where nothing may be done in one of them, and only there.
+#[test]
+fn home_is_excused_only_by_who_is_not_meant_and_only_in_what_depends_on_all() {
+    for (first, of_all, is_bad) in [
+        (OTHER, true, false),
+        (OTHER, false, true),
+        (UID, true, true),
+        (UID, false, true),
+    ] {
+        let mut made = replaced(first);
+        let expected = json!({
+            "object": "ConfigMap shop/told", "path": "data.all", "is": "well", "ofAll": of_all,
+        });
+        made.scenario.expect = vec![serde_json::from_value(expected).unwrap()];
+        let objections = made.objections();
+        let is_met = objections.iter().all(|(id, _)| *id != "expect");
+        assert_eq!(!is_met, is_bad, "{first} {of_all}: {objections:?}");
+    }
+}
+
+/// A definition that is put back late excuses whoever cannot decide without it until then, and not for longer.
+#[test]
+fn a_definition_is_missed_until_it_is_back() {
+    let definition: Object = (
+        "apiextensions.k8s.io/customresourcedefinitions".into(),
+        "".into(),
+        "flippers.flipper.io.github.com".into(),
+    );
+    for (back, ready, is_bad) in [
+        (60, 90, false),
+        (60, 170, true),
+        (140, 170, false),
+        (140, 250, true),
+    ] {
+        let mut made = Made::new();
+        let replica = || "slipway-0-0".to_owned();
+        made.mark(Event::Started(replica()), 0);
+        made.mark(Event::Ready(replica(), false), 0);
+        let undefined = Disturbance::Undefined(definition.2.to_string());
+        let spell = Spell::new(undefined, Duration::ZERO, Duration::from_mins(1));
+        made.mark(Event::Spell(spell), 0);
+        made.pass(back);
+        made.put(definition.clone(), json!({}), None);
+        made.pass(ready - back);
+        made.mark(Event::Ready(replica(), true), 0);
+        made.pass(600);
+        let objects = made.objections().iter().any(|(id, _)| *id == "V1");
+        assert_eq!(
+            objects, is_bad,
+            "back after {back} s, ready after {ready} s"
+        );
+    }
+}
+
+/// Who looks at several of a kind by their names looks at several things; but at each of them not more often than at one.
+#[test]
+fn what_is_selected_by_name_is_counted_by_name() {
+    for (names, is_bad) in [(1, true), (5, false)] {
+        let mut made = Made::new();
+        for turn in 0..1_000 {
+            made.pass(3);
+            let name = turn % names;
+            let uri = format!("/api/v1/nodes?limit=1&fieldSelector=metadata.name%3Dn{name}");
+            made.request("GET", &uri, json!(null));
+        }
+        let objects = made.objections().iter().any(|(id, _)| *id == "G11");
+        assert_eq!(objects, is_bad, "{names}");
+    }
 }
 
 /// One bad history for each oracle that is about other clusters.
