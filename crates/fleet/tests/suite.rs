@@ -22,6 +22,8 @@ mod expansion;
 mod newcomers;
 #[path = "suite/observing.rs"]
 mod observing;
+#[path = "suite/obstacles.rs"]
+mod obstacles;
 #[path = "suite/pipeline.rs"]
 mod pipeline;
 #[path = "suite/properties.rs"]

@@ -61,23 +61,32 @@ pub(super) fn clusters<'a>(
     names.filter_map(refused).collect()
 }
 
-/// What the API of a cluster says to what is written there for a `RemoteAssemblage`: its Assemblage, their namespace, or Secrets with
-/// values.
-pub(super) fn over_there(facts: &Facts, meta: &Meta, member: &ClusterId) -> Option<String> {
-    let is_its = |object: &ObjectRef| {
+/// What the API of a cluster says to what is written there for a `RemoteAssemblage`: to its Assemblage or their namespace, and to
+/// Secrets with values, by name.
+pub(super) fn over_there(
+    facts: &Facts,
+    meta: &Meta,
+    member: &ClusterId,
+) -> (Option<String>, BTreeMap<String, String>) {
+    let (mut refused, mut secrets) = (None, BTreeMap::new());
+    let all = facts.refused();
+    let all =
+        all.filter(|(object, refusal)| object.cluster == *member && refusal.cause != Cause::Busy);
+    for (object, refusal) in all {
         let is_inside = object.namespace == meta.namespace;
         let is_assemblage = object.kind == kinds::ASSEMBLAGE && object.name == meta.name;
-        let is_secret = object.kind == kinds::SECRET;
         let is_around = object.kind == kinds::NAMESPACE && object.name == meta.namespace;
-        object.cluster == *member && ((is_inside && (is_assemblage || is_secret)) || is_around)
-    };
-    let mut all = facts.refused();
-    let (object, refusal) =
-        all.find(|(object, refusal)| is_its(object) && refusal.cause != Cause::Busy)?;
-    let said = repeated(object, refusal);
-    Some(format!(
-        "the API of the cluster refused to change {object}: {said}"
-    ))
+        let said = || {
+            let said = repeated(object, refusal);
+            format!("the API of the cluster refused to change {object}: {said}")
+        };
+        if is_inside && object.kind == kinds::SECRET {
+            secrets.insert(object.name.clone(), said());
+        } else if (is_inside && is_assemblage) || is_around {
+            refused.get_or_insert_with(said);
+        }
+    }
+    (refused, secrets)
 }
 
 /// Adds to a decision what is in the way of carrying it out, and takes out of it what cannot be.

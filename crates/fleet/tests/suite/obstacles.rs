@@ -1,0 +1,74 @@
+//! What a cluster does not take, or what becomes of it there, is told of who waits for it, and keeps no other waiting.
+
+use serde_json::json;
+use slipway_api::fleet::assemblage::SyncState;
+use slipway_api::fleet::sync::NamedSync;
+use slipway_fleet::remote::{Leaf, decide};
+
+use crate::remoting::{plain, remember, set, states, step, world};
+use crate::stage::noon;
+
+/// A sync whose values are in this Secret.
+fn with(name: &str, secret: &str) -> NamedSync {
+    NamedSync {
+        bindings: serde_json::from_value(json!([
+            {"name": "P", "objectFieldRef": {"apiVersion": "v1", "kind": "Secret", "name": secret, "fieldPath": "/data/P"}},
+        ]))
+        .unwrap(),
+        ..plain(name, secret)
+    }
+}
+
+/// A quota, or a policy, is against the Secret of one sync.
+#[test]
+fn a_secret_that_a_cluster_does_not_take_stops_only_who_needs_it() {
+    let mut world = world(&[with("a", "s1"), plain("b", "v1")]);
+    world.secrets.extend(["s1".to_owned(), "s2".to_owned()]);
+    step(&mut world);
+    step(&mut world);
+    assert_eq!(
+        world.leaf.as_ref().unwrap().syncs,
+        [with("a", "s1"), plain("b", "v1")]
+    );
+    set(
+        &mut world,
+        &[with("a", "s2"), plain("b", "v2"), with("c", "s2")],
+    );
+    world
+        .refused_secrets
+        .insert("s2".to_owned(), "exceeded quota".to_owned());
+    for is_new in [true, false] {
+        remember(&mut world);
+        let decision = decide(&world, noon());
+        assert_eq!(decision.copy, ["s2"], "it is tried again in its time");
+        let told = states(&decision);
+        assert_eq!(
+            (told["a"], told["b"], told["c"]),
+            (SyncState::Blocked, SyncState::Updating, SyncState::Blocked)
+        );
+        assert_eq!(decision.syncs[0].message.as_deref(), Some("exceeded quota"));
+        assert_eq!(decision.apply.is_some(), is_new, "once");
+        let Some(applied) = decision.apply else {
+            continue;
+        };
+        let leaf = world.leaf.take().unwrap();
+        world.leaf = Some(Leaf {
+            status: leaf.status,
+            generation: leaf.generation + 1,
+            ..Leaf::of(&applied.body)
+        });
+        assert_eq!(
+            world.leaf.as_ref().unwrap().syncs,
+            [with("a", "s1"), plain("b", "v2")]
+        );
+        world.before.syncs = decision.syncs;
+    }
+    // It is taken after all.
+    world.refused_secrets.clear();
+    step(&mut world);
+    step(&mut world);
+    assert_eq!(
+        world.leaf.as_ref().unwrap().syncs,
+        [with("a", "s2"), plain("b", "v2"), with("c", "s2")]
+    );
+}
