@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use slipway_api::fleet::assemblage::{AssemblageStatus, ClusterRecord, SyncState};
+use slipway_api::fleet::assemblage::{AssemblageStatus, ClusterRecord, SyncState, SyncStatus};
 use slipway_api::fleet::names::EXPANDED;
 use slipway_api::fleet::sync::NamedSync;
 use slipway_api::purpose::fleet as purpose;
@@ -26,6 +26,7 @@ use crate::hub::view::{View, status_of, unsettled};
 use crate::namespaces::{has_namespace, namespace};
 use crate::observe::seen::Assembled;
 use crate::reasons::Reason;
+use crate::reasons::condition::DELETING;
 use crate::remote::summary;
 use crate::render::flux::TARGET_NAMESPACE;
 use crate::specialise::Specialised;
@@ -226,12 +227,7 @@ impl Expansion<'_> {
         }
     }
 
-    fn tell(
-        &self,
-        steps: &mut Steps<'_>,
-        syncs: Vec<slipway_api::fleet::assemblage::SyncStatus>,
-        now: Timestamp,
-    ) {
+    fn tell(&self, steps: &mut Steps<'_>, syncs: Vec<SyncStatus>, now: Timestamp) {
         let before = status_of(self.object());
         let generation = self.meta().generation;
         let mut after = AssemblageStatus {
@@ -258,6 +254,19 @@ impl Expansion<'_> {
             assemblage::state::since(before, &sync.name, sync.revision, told, now)
         };
         let syncs = self.syncs().into_iter().map(told).collect();
+        self.tell(steps, syncs, now);
+    }
+
+    /// It is being deleted, and so is what was applied: that is told on each sync.
+    fn tell_going(&self, steps: &mut Steps<'_>, now: Timestamp) {
+        let before = status_of(self.object()).syncs;
+        let told = |known: &SyncStatus| {
+            let message = "it is being deleted, and what was applied goes with it".to_owned();
+            let told = Told::new(SyncState::Updating, DELETING, message);
+            let revision = known.observed_revision.clone();
+            assemblage::state::since(Some(known), &known.name, revision, told, now)
+        };
+        let syncs = before.iter().map(told).collect();
         self.tell(steps, syncs, now);
     }
 
@@ -334,6 +343,8 @@ impl Expansion<'_> {
             if !active.is_empty() {
                 return;
             }
+        } else if !ours.is_empty() {
+            self.tell_going(steps, now);
         }
         let decision = assemblage::decide(&world, Timestamp::UNIX_EPOCH);
         self.delete(&decision, steps);

@@ -27,6 +27,7 @@ use slipway_kernel::fields::text;
 
 use crate::kinds;
 use crate::reasons::Reason;
+use crate::reasons::condition::DELETING;
 use crate::render::Applied;
 use crate::render::assignment::{self, Place};
 use crate::specialise::{Assigned, Specialised};
@@ -212,6 +213,7 @@ impl<'a> Wanted<'a> {
                 message: Some(message.to_owned()),
                 ..SyncStatus::default()
             },
+            (None, _) if world.is_open() && leaf.is_some_and(|leaf| leaf.is_going) => going(),
             (None, Some(told)) if world.is_open() => told.clone(),
             // What was known stays known of the same revision: it is told elsewhere that the cluster cannot be reached.
             (None, _) => {
@@ -233,6 +235,16 @@ impl<'a> Wanted<'a> {
                 .or(Some(Time(now))),
             ..made
         }
+    }
+}
+
+/// What is told of a sync while the Assemblage in the cluster is being deleted, by whomever: what it applied goes with it.
+fn going() -> SyncStatus {
+    SyncStatus {
+        state: SyncState::Updating,
+        reason: Some(DELETING.to_owned()),
+        message: Some("its Assemblage in the cluster is being deleted".to_owned()),
+        ..SyncStatus::default()
     }
 }
 

@@ -53,6 +53,8 @@ pub struct Leaf {
     pub kept: BTreeSet<String>,
     /// Its generation.
     pub generation: i64,
+    /// Whether it is being deleted.
+    pub is_going: bool,
     /// A hash of each of its syncs as it is in the API, by name.
     pub hashes: BTreeMap<String, String>,
     /// What it tells.
@@ -85,6 +87,7 @@ impl Leaf {
             hub: said.remove(HUB),
             kept: kept.map(str::to_owned).collect(),
             generation: integer(object, "/metadata/generation").unwrap_or_default(),
+            is_going: text(object, "/metadata/deletionTimestamp").is_some(),
             hashes: hashes.collect(),
             status: status
                 .and_then(|status| serde_json::from_value(status).ok())

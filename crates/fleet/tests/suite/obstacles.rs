@@ -5,7 +5,7 @@ use slipway_api::fleet::assemblage::SyncState;
 use slipway_api::fleet::sync::NamedSync;
 use slipway_fleet::remote::{Leaf, decide};
 
-use crate::remoting::{plain, remember, set, states, step, world};
+use crate::remoting::{plain, remember, report, set, states, step, world};
 use crate::stage::noon;
 
 /// A sync whose values are in this Secret.
@@ -71,4 +71,25 @@ fn a_secret_that_a_cluster_does_not_take_stops_only_who_needs_it() {
         world.leaf.as_ref().unwrap().syncs,
         [with("a", "s2"), plain("b", "v2"), with("c", "s2")]
     );
+}
+
+/// Somebody deletes the Assemblage in the cluster, and what it applied goes: nothing that it said before is true any more.
+#[test]
+fn an_assemblage_that_is_going_in_its_cluster_is_not_ready() {
+    let mut world = world(&[plain("a", "v1")]);
+    step(&mut world);
+    report(world.leaf.as_mut().unwrap(), "a", SyncState::Succeeded);
+    let ready = step(&mut world);
+    assert_eq!(states(&ready)["a"], SyncState::Succeeded);
+    world.leaf.as_mut().unwrap().is_going = true;
+    for _ in 0..2 {
+        let going = step(&mut world);
+        assert_eq!(states(&going)["a"], SyncState::Updating);
+        assert_eq!(going.syncs[0].reason.as_deref(), Some("Deleting"));
+    }
+    // What it was is known no better while the cluster cannot be reached.
+    world.is_reachable = false;
+    assert_eq!(states(&step(&mut world))["a"], SyncState::Updating);
+    let seen = json!({"metadata": {"deletionTimestamp": "2026-03-04T12:00:00Z"}});
+    assert!(Leaf::of(&seen).is_going && !Leaf::of(&json!({})).is_going);
 }
