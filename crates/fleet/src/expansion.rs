@@ -19,7 +19,7 @@ use slipway_kernel::{Action, Facts, Kind, ObjectRef, Plan, Purpose, Target};
 use crate::assemblage::state::Told;
 use crate::assemblage::{self, Decision, KustomizationSeen, SourceSeen, World};
 use crate::hub::interests::MADE;
-use crate::hub::reach::{PATIENCE, is_gone, tell_fate};
+use crate::hub::reach::{PATIENCE, is_gone, tell_fate, was_forgotten};
 use crate::hub::remote::Fate;
 use crate::hub::rollout::READING;
 use crate::hub::view::{View, status_of, unsettled};
@@ -104,6 +104,12 @@ impl Expansion<'_> {
     /// Whether the cluster that it is for is gone for certain.
     fn is_gone(&self, now: Timestamp) -> bool {
         is_gone(&status_of(self.object()).conditions, self.fate, now)
+    }
+
+    /// Whether the cluster that it is for is gone for certain, or was when this was forgotten: nothing is to be taken away in it.
+    fn is_forgotten(&self, now: Timestamp) -> bool {
+        let conditions = status_of(self.object()).conditions;
+        is_gone(&conditions, self.fate, now) || was_forgotten(&conditions, self.object())
     }
 
     /// Whether nothing stands for the cluster that it is for, but not for long enough to be certain.
@@ -324,7 +330,7 @@ impl Expansion<'_> {
             .iter()
             .filter(|(_, seen)| seen.is_of(&world.name))
             .collect();
-        if self.is_gone(now) || self.objection.is_some() {
+        if self.is_forgotten(now) || self.objection.is_some() {
             // Nothing can be taken away in a cluster that is not there, and nothing is in one that is not meant by this name: Flux
             // has to be told not to try.
             let active: Vec<&String> = ours
