@@ -1,6 +1,6 @@
 //! What a cluster does not take, or what becomes of it there, is told of who waits for it, and keeps no other waiting.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use slipway_api::fleet::assemblage::SyncState;
 use slipway_api::fleet::sync::NamedSync;
 use slipway_fleet::remote::{Leaf, decide};
@@ -92,4 +92,26 @@ fn an_assemblage_that_is_going_in_its_cluster_is_not_ready() {
     assert_eq!(states(&step(&mut world))["a"], SyncState::Updating);
     let seen = json!({"metadata": {"deletionTimestamp": "2026-03-04T12:00:00Z"}});
     assert!(Leaf::of(&seen).is_going && !Leaf::of(&json!({})).is_going);
+}
+
+/// Whoever may write the status there may write anything, and each who assigns something there tells it again.
+#[test]
+fn what_a_cluster_tells_is_not_without_end() {
+    let mut world = world(&[plain("a", "v1")]);
+    step(&mut world);
+    let leaf = world.leaf.take().unwrap();
+    let told = json!({
+        "name": "a", "state": "failed", "observedRevision": "v1",
+        "reason": "x".repeat(1_000_000), "message": "y".repeat(1_000_000),
+    });
+    let forged: Value = json!({"status": {"syncs": [told]}});
+    world.leaf = Some(Leaf {
+        status: Leaf::of(&forged).status,
+        ..leaf
+    });
+    let decision = step(&mut world);
+    assert_eq!(states(&decision)["a"], SyncState::Failed);
+    let length = |text: &Option<String>| text.as_ref().unwrap().chars().count();
+    assert!(length(&decision.syncs[0].reason) <= 65);
+    assert!(length(&decision.syncs[0].message) <= 513);
 }
