@@ -291,3 +291,33 @@ fn an_entry_that_somebody_else_has_taken_over_keeps_no_other_rollout_waiting() {
         assert_eq!(fleet.tag("berlin", "web").await.as_deref(), Some("t1"));
     });
 }
+
+/// What Replace has kept is no module that an entry could name.
+#[test]
+fn from_replace_to_external_a_new_cluster_gets_what_is_there() {
+    virtually(async {
+        let mut fleet = Fleet::empty().await;
+        fleet.register("berlin").await;
+        fleet.start();
+        fleet
+            .make("rollouts", "app", &rollout("Replace", "v1"))
+            .await;
+        fleet.until_ready("app", 60).await;
+        let external = json!({"spec": {"strategy": "External"}});
+        fleet.change("rollouts", "app", &external).await;
+        fleet.register("paris").await;
+        fleet
+            .until("ready in the new one", 60, async |fleet: &Fleet| {
+                let found = fleet.get("rollouts", "app").await?;
+                (of_cluster(&found, "paris")["state"] == "Ready").then_some(())
+            })
+            .await;
+        let entry = fleet.assigned("paris", "app").await.unwrap();
+        assert!(entry["module"]["name"].is_string(), "{entry}");
+        // And back.
+        let replace = json!({"spec": {"strategy": "Replace"}});
+        fleet.change("rollouts", "app", &replace).await;
+        fleet.roll("app", "v2").await;
+        fleet.until_ready("app", 60).await;
+    });
+}
