@@ -40,3 +40,5 @@ mod specialising;
 mod stage;
 #[path = "suite/stories.rs"]
 mod stories;
+#[path = "suite/words.rs"]
+mod words;

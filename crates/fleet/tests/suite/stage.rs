@@ -35,6 +35,7 @@ pub(crate) fn carry_out(world: &mut World, decision: &Decision, now: Timestamp) 
     if decision.word_is_followed {
         world.rollout.confirmed = None;
     }
+    world.rollout.confirmed = decision.word_left.or(world.rollout.confirmed);
     world.rollout.status = status;
 }
 
