@@ -10,6 +10,7 @@ pub mod state;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use insistence::Correction;
 use serde_json::Value;
 use slipway_api::fleet::assemblage::{SyncState, SyncStatus};
 use slipway_api::fleet::sync::{NamedSync, Source};
@@ -266,34 +267,33 @@ fn prepare(
         state::Told::new(SyncState::Updating, reason, message.to_owned())
     };
     let waits = |message: &str| Some(Unprepared::Waits(updating(message)));
-    let mut make = || {
-        let made = flux::source(&world.namespace, source);
+    let mut make = |mark: Option<&str>| {
+        let made = flux::source(&world.namespace, source, mark);
         // Several syncs may want the same.
         if !decision.apply.contains(&made) {
             decision.apply.push(made);
         }
     };
     let Some(seen) = world.sources.get(&name) else {
-        make();
+        make(None);
         let refused = refused.map(Unprepared::Waits);
         return refused.or_else(|| waits("the source is made"));
     };
     let wanted = flux::source_spec(source);
-    let strange = seen.strange(&wanted);
-    if seen.spec != wanted || !strange.is_empty() {
-        // Its name says what is in it: whoever made or changed it otherwise is overruled before anything of it is applied.
-        let told = match insistence::mended(&name, seen, &wanted, &strange) {
-            None => {
-                make();
+    if let Some(correction) = insistence::correction(&name, seen, &wanted) {
+        // Its name says what is in it: whoever made or changed it otherwise is overruled once, before anything of it is applied.
+        let told = match correction {
+            Correction::Apply(mark) => {
+                make(Some(&mark));
                 None
             }
-            Some(Ok(mended)) => {
+            Correction::Patch(mended) => {
                 if !decision.mend.contains(&mended) {
                     decision.mend.push(mended);
                 }
                 None
             }
-            Some(Err(told)) => Some(told),
+            Correction::Insisted(told) => Some(told),
         };
         let told = told.or(refused);
         let right = || updating("the source is not what its name says, and is put right");

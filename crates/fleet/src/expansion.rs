@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use slipway_api::fleet::assemblage::{AssemblageStatus, ClusterRecord, SyncState};
+use slipway_api::fleet::assemblage::{AssemblageStatus, ClusterRecord, SyncState, SyncStatus};
 use slipway_api::fleet::names::EXPANDED;
 use slipway_api::fleet::sync::NamedSync;
 use slipway_api::purpose::fleet as purpose;
@@ -19,13 +19,14 @@ use slipway_kernel::{Action, Facts, Kind, ObjectRef, Plan, Purpose, Target};
 use crate::assemblage::state::Told;
 use crate::assemblage::{self, Decision, KustomizationSeen, SourceSeen, World};
 use crate::hub::interests::MADE;
-use crate::hub::reach::{PATIENCE, is_gone, tell_fate};
+use crate::hub::reach::{PATIENCE, is_gone, tell_fate, was_forgotten};
 use crate::hub::remote::Fate;
 use crate::hub::rollout::READING;
 use crate::hub::view::{View, status_of, unsettled};
 use crate::namespaces::{has_namespace, namespace};
 use crate::observe::seen::Assembled;
 use crate::reasons::Reason;
+use crate::reasons::condition::DELETING;
 use crate::remote::summary;
 use crate::render::flux::TARGET_NAMESPACE;
 use crate::specialise::Specialised;
@@ -103,6 +104,12 @@ impl Expansion<'_> {
     /// Whether the cluster that it is for is gone for certain.
     fn is_gone(&self, now: Timestamp) -> bool {
         is_gone(&status_of(self.object()).conditions, self.fate, now)
+    }
+
+    /// Whether the cluster that it is for is gone for certain, or was when this was forgotten: nothing is to be taken away in it.
+    fn is_forgotten(&self, now: Timestamp) -> bool {
+        let conditions = status_of(self.object()).conditions;
+        is_gone(&conditions, self.fate, now) || was_forgotten(&conditions, self.object())
     }
 
     /// Whether nothing stands for the cluster that it is for, but not for long enough to be certain.
@@ -226,12 +233,7 @@ impl Expansion<'_> {
         }
     }
 
-    fn tell(
-        &self,
-        steps: &mut Steps<'_>,
-        syncs: Vec<slipway_api::fleet::assemblage::SyncStatus>,
-        now: Timestamp,
-    ) {
+    fn tell(&self, steps: &mut Steps<'_>, syncs: Vec<SyncStatus>, now: Timestamp) {
         let before = status_of(self.object());
         let generation = self.meta().generation;
         let mut after = AssemblageStatus {
@@ -258,6 +260,19 @@ impl Expansion<'_> {
             assemblage::state::since(before, &sync.name, sync.revision, told, now)
         };
         let syncs = self.syncs().into_iter().map(told).collect();
+        self.tell(steps, syncs, now);
+    }
+
+    /// It is being deleted, and so is what was applied: that is told on each sync.
+    fn tell_going(&self, steps: &mut Steps<'_>, now: Timestamp) {
+        let before = status_of(self.object()).syncs;
+        let told = |known: &SyncStatus| {
+            let message = "it is being deleted, and what was applied goes with it".to_owned();
+            let told = Told::new(SyncState::Updating, DELETING, message);
+            let revision = known.observed_revision.clone();
+            assemblage::state::since(Some(known), &known.name, revision, told, now)
+        };
+        let syncs = before.iter().map(told).collect();
         self.tell(steps, syncs, now);
     }
 
@@ -315,7 +330,7 @@ impl Expansion<'_> {
             .iter()
             .filter(|(_, seen)| seen.is_of(&world.name))
             .collect();
-        if self.is_gone(now) || self.objection.is_some() {
+        if self.is_forgotten(now) || self.objection.is_some() {
             // Nothing can be taken away in a cluster that is not there, and nothing is in one that is not meant by this name: Flux
             // has to be told not to try.
             let active: Vec<&String> = ours
@@ -334,6 +349,8 @@ impl Expansion<'_> {
             if !active.is_empty() {
                 return;
             }
+        } else if !ours.is_empty() {
+            self.tell_going(steps, now);
         }
         let decision = assemblage::decide(&world, Timestamp::UNIX_EPOCH);
         self.delete(&decision, steps);

@@ -51,6 +51,9 @@ pub struct Decision {
     /// Whether a person's word has been followed, and is to be taken away.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub word_is_followed: bool,
+    /// How many clusters a person's word is still good for, where that is fewer than it says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub word_left: Option<usize>,
     /// Whether the Rollout is being deleted and nothing is left of it: its finalizer can go.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_released: bool,
@@ -175,6 +178,7 @@ impl Decision {
             && make.is_none()
             && retire.is_empty()
             && !self.word_is_followed
+            && self.word_left.is_none()
             && !self.is_released
     }
 }

@@ -103,6 +103,8 @@ pub mod condition {
     pub const WAITING: &str = "Waiting";
     /// The Rollout is being deleted.
     pub const UNASSIGNING: &str = "Unassigning";
+    /// Of a sync: its assemblage is being deleted.
+    pub const DELETING: &str = "Deleting";
     /// Of an assemblage: some syncs are on their way.
     pub const UPDATING: &str = "Updating";
     /// Of an assemblage: some syncs failed, or cannot be expanded.

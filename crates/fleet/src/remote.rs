@@ -27,6 +27,7 @@ use slipway_kernel::fields::text;
 
 use crate::kinds;
 use crate::reasons::Reason;
+use crate::reasons::condition::DELETING;
 use crate::render::Applied;
 use crate::render::assignment::{self, Place};
 use crate::specialise::{Assigned, Specialised};
@@ -61,8 +62,10 @@ pub struct World {
     pub reached: Option<Timestamp>,
     /// The Assemblage in the cluster, if it is there.
     pub leaf: Option<Leaf>,
-    /// What the API of the cluster said to what was written there last, if it refused that.
+    /// What the API of the cluster said to the Assemblage, or to its namespace, if it refused that.
     pub refused: Option<String>,
+    /// The same of Secrets with values, by name.
+    pub refused_secrets: BTreeMap<String, String>,
     /// The Secrets with values that are there in the control plane, for this cluster.
     pub secrets: BTreeSet<String>,
     /// The Secrets with values that are in the cluster, for whomever.
@@ -74,9 +77,9 @@ pub struct World {
 /// What is to be done.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Decision {
-    /// The Secrets that have to be copied into the cluster first; while there are any, nothing else is written there.
+    /// The Secrets that have to be copied into the cluster; until they are, the syncs that need them stay there as they are.
     pub copy: Vec<String>,
-    /// The Secrets with values of what was filled in, as they are written into the cluster first.
+    /// The Secrets with values of what was filled in, as they are written into the cluster; the same.
     pub make: Vec<Applied>,
     /// The Assemblage, as it is written into the cluster.
     pub apply: Option<Applied>,
@@ -116,20 +119,8 @@ pub fn decide(world: &World, now: Timestamp) -> Decision {
         .map(|one| Wanted::of(world, one))
         .collect();
     let mut decision = Decision::default();
-    let remembered = world.remembered();
-    // What is not remembered yet stays in the cluster as it is there: the status says its name first.
-    let syncs: Vec<&NamedSync> = wanted
-        .iter()
-        .filter_map(|one| {
-            if remembered.contains(one.name) {
-                one.sync.as_ref()
-            } else {
-                world.at_leaf(one.name)
-            }
-        })
-        .collect();
     if world.is_open() {
-        write(world, &syncs, &mut decision);
+        write(world, &wanted, &mut decision);
     }
     decision.kept = world.kept();
     decision.followed = world.followed();
@@ -147,25 +138,50 @@ struct Wanted<'a> {
     name: &'a str,
     /// None if it was never there and cannot be filled in.
     sync: Option<NamedSync>,
+    /// The Secret with values that is made for it on the way, if one is.
+    made: Option<&'a str>,
     blocked: Option<(&'static str, &'a str)>,
 }
 
 impl<'a> Wanted<'a> {
     fn of(world: &World, (sync, filled): &'a (NamedSync, Option<Specialised<Assigned>>)) -> Self {
-        let (found, blocked) = match filled {
-            None => (Some(sync.clone()), None),
-            Some(Specialised::Done(assigned)) => (Some(assigned.sync.clone()), None),
+        let (mut made, mut blocked) = (None, None);
+        let found = match filled {
+            None => Some(sync.clone()),
+            Some(Specialised::Done(assigned)) => {
+                made = assigned.secret.as_ref().map(|(name, _)| name.as_str());
+                Some(assigned.sync.clone())
+            }
             // It stays as it was, and so does what is told of it.
-            Some(Specialised::Unread { .. }) => (world.in_leaf(&sync.name), None),
+            Some(Specialised::Unread { .. }) => world.in_leaf(&sync.name),
             Some(Specialised::Blocked {
                 reason, message, ..
-            }) => (world.in_leaf(&sync.name), Some((*reason, message.as_str()))),
+            }) => {
+                blocked = Some((*reason, message.as_str()));
+                world.in_leaf(&sync.name)
+            }
         };
         Self {
             name: &sync.name,
             sync: found.map(named),
+            made,
             blocked,
         }
+    }
+
+    /// The Secrets that have to be in the cluster before it, and are not.
+    fn missing<'b>(&'b self, world: &'b World) -> impl Iterator<Item = &'b str> {
+        let referred = self.sync.iter().flat_map(secrets_of);
+        let referred = referred.filter(move |name| world.secrets.contains(*name));
+        let all = referred.chain(self.made);
+        all.filter(move |name| !world.copied.contains(*name))
+    }
+
+    /// What the API of the cluster said to what it needs there, if it refused that.
+    fn refused<'b>(&'b self, world: &'b World) -> Option<&'b str> {
+        let mut missing = self.missing(world);
+        let secret = missing.find_map(|name| world.refused_secrets.get(name));
+        secret.or(world.refused.as_ref()).map(String::as_str)
     }
 
     /// How far it is: what the cluster tells of exactly this.
@@ -187,7 +203,7 @@ impl<'a> Wanted<'a> {
             })
         };
         let told = seen.filter(|told| leaf.is_some_and(Leaf::is_observed) || is_known(told));
-        let refused = world.refused.as_deref();
+        let refused = self.refused(world);
         let refused = refused.filter(|_| world.is_open() && seen.is_none());
         let refused = refused.map(|said| (Reason::RefusedByApi.as_str(), said));
         let made = match (self.blocked.or(refused), told) {
@@ -197,6 +213,7 @@ impl<'a> Wanted<'a> {
                 message: Some(message.to_owned()),
                 ..SyncStatus::default()
             },
+            (None, _) if world.is_open() && leaf.is_some_and(|leaf| leaf.is_going) => going(),
             (None, Some(told)) if world.is_open() => told.clone(),
             // What was known stays known of the same revision: it is told elsewhere that the cluster cannot be reached.
             (None, _) => {
@@ -218,6 +235,16 @@ impl<'a> Wanted<'a> {
                 .or(Some(Time(now))),
             ..made
         }
+    }
+}
+
+/// What is told of a sync while the Assemblage in the cluster is being deleted, by whomever: what it applied goes with it.
+fn going() -> SyncStatus {
+    SyncStatus {
+        state: SyncState::Updating,
+        reason: Some(DELETING.to_owned()),
+        message: Some("its Assemblage in the cluster is being deleted".to_owned()),
+        ..SyncStatus::default()
     }
 }
 
@@ -261,19 +288,32 @@ fn named(sync: NamedSync) -> NamedSync {
     }
 }
 
-/// What is written into the cluster: Secrets first, then the Assemblage, if it is not as wanted.
-fn write(world: &World, syncs: &[&NamedSync], decision: &mut Decision) {
-    let used: BTreeSet<&str> = syncs.iter().flat_map(|sync| secrets_of(sync)).collect();
+/// What is written into the cluster: Secrets, and the Assemblage, if it is not as wanted. A sync whose Secrets are not there stays as it
+/// is there: what the cluster does not take of one keeps no other waiting.
+fn write(world: &World, wanted: &[Wanted<'_>], decision: &mut Decision) {
+    let remembered = world.remembered();
+    // What is not remembered yet stays in the cluster as it is there too: the status says its name first.
+    let is_known = |one: &&Wanted<'_>| remembered.contains(one.name);
+    let syncs = wanted.iter().filter_map(|one| {
+        let is_complete = one.missing(world).next().is_none();
+        if is_known(&one) && is_complete {
+            one.sync.as_ref()
+        } else {
+            world.at_leaf(one.name)
+        }
+    });
+    let syncs: Vec<&NamedSync> = syncs.collect();
+    let needed = wanted.iter().filter(is_known);
+    let needed = needed.filter_map(|one| one.sync.as_ref());
+    let needed = needed.chain(syncs.iter().copied());
+    let used: BTreeSet<&str> = needed.flat_map(secrets_of).collect();
     let missing = used
         .iter()
         .filter(|name| world.secrets.contains(**name) && !world.copied.contains(**name));
     decision.copy = missing.map(|name| (*name).to_owned()).collect();
     decision.make = made(world);
-    if !decision.copy.is_empty() || !decision.make.is_empty() {
-        return;
-    }
     let kept = world.kept();
-    let list = world.list(syncs, &kept);
+    let list = world.list(&syncs, &kept);
     let hash = leaf::hash(&list);
     let leaf = world.leaf.as_ref();
     if leaf.is_none() && list.is_empty() && !world.syncs.is_empty() {

@@ -68,7 +68,7 @@ impl<'a> Steps<'a> {
         let facts = self.facts;
         let refusal = action
             .object()
-            .and_then(|object| Some((object, facts.refusals.get(object)?)));
+            .and_then(|object| Some((object, facts.refusal(object, action.manager())?)));
         if let Some((object, refusal)) = refusal {
             let blocker = Blocker {
                 reason: Reason::RefusedByApi.as_str(),

@@ -24,6 +24,8 @@ mod laws;
 mod newcomers;
 #[path = "suite/observing.rs"]
 mod observing;
+#[path = "suite/obstacles.rs"]
+mod obstacles;
 #[path = "suite/pipeline.rs"]
 mod pipeline;
 #[path = "suite/properties.rs"]
@@ -42,3 +44,5 @@ mod stage;
 mod stories;
 #[path = "suite/story.rs"]
 mod story;
+#[path = "suite/words.rs"]
+mod words;

@@ -193,6 +193,16 @@ impl Action {
         }
     }
 
+    /// Under which name the API is told that it is written.
+    pub fn manager(&self) -> &str {
+        match self {
+            Self::Apply { by, .. } => &by.name,
+            Self::Patch { .. } | Self::Delete { .. } | Self::Copy(_) | Self::Ask(_) => {
+                FIELD_MANAGER
+            }
+        }
+    }
+
     /// The verb, as roles and metrics spell it.
     pub fn verb(&self) -> &'static str {
         match self {

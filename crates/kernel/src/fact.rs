@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use slipway_api::names::FIELD_MANAGER;
 
 use crate::identity::{ClusterId, Kind, ObjectRef};
 use crate::member::{Discovery, MemberState};
@@ -54,6 +55,9 @@ pub struct Refusal {
 pub struct Facts {
     /// Refused writes, by object; of home, also those of the member that a plan tells of ([`crate::Controller::tells_of`]).
     pub refusals: BTreeMap<ObjectRef, Refusal>,
+    /// The same of who applies under a name of its own, by object and name. Several have their part in such an object, and what one
+    /// of them may not write keeps no other from its own, nor from the status.
+    pub refused_parts: BTreeMap<(ObjectRef, String), Refusal>,
     /// Answers to the questions of the key that is planned, or of the review that is judged; to no others.
     pub answers: Answers,
     /// What is off because of a missing right or definition.
@@ -73,6 +77,22 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// What the API said to a write to an object under a name, if it refused it.
+    pub fn refusal(&self, object: &ObjectRef, manager: &str) -> Option<&Refusal> {
+        if manager == FIELD_MANAGER {
+            return self.refusals.get(object);
+        }
+        let part = (object.clone(), manager.to_owned());
+        self.refused_parts.get(&part)
+    }
+
+    /// All refused writes, under whichever name.
+    pub fn refused(&self) -> impl Iterator<Item = (&ObjectRef, &Refusal)> {
+        let parts = self.refused_parts.iter();
+        let parts = parts.map(|((object, _), refusal)| (object, refusal));
+        self.refusals.iter().chain(parts)
+    }
+
     /// For who has stores and no facts: of these kinds, those that have not been listed count as absent, because nobody can
     /// say whether they are to be waited for.
     pub fn of_listed(stores: &Stores, cluster: &ClusterId, optional: &[Kind]) -> Self {

@@ -26,6 +26,7 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use jiff::Timestamp;
 use serde_json::Value;
+use slipway_api::names::FIELD_MANAGER;
 use slipway_kernel::Purpose;
 use slipway_kernel::action::{Action, CopyOf, FieldManager, Target, copied};
 use slipway_kernel::event::Event;
@@ -233,9 +234,10 @@ impl Execution {
                 if object.as_ref().is_some_and(|object| busy.contains(object)) {
                     break;
                 }
+                let by = step.action.manager();
                 let until = object
                     .as_ref()
-                    .and_then(|object| self.refused_until(object));
+                    .and_then(|object| self.refused_until(object, by));
                 let Some(step) = waiting.pop_front() else {
                     break;
                 };
@@ -259,9 +261,9 @@ impl Execution {
         }
     }
 
-    fn refused_until(&self, object: &ObjectRef) -> Option<Timestamp> {
+    fn refused_until(&self, object: &ObjectRef, by: &str) -> Option<Timestamp> {
         let now = self.shared.environment.now();
-        self.shared.lock().refused_until(object, now)
+        self.shared.lock().refused_until((object, by), now)
     }
 
     /// Whether nothing more of it is to be done, also because what it was decided on is of another history.
@@ -291,7 +293,7 @@ impl Execution {
             Action::Copy(copy) => copy.over.clone(),
             Action::Apply { .. } | Action::Ask(_) => None,
         };
-        if let Some(early) = self.too_early(&object, target.as_ref()) {
+        if let Some(early) = self.too_early((&object, step.action.manager()), target.as_ref()) {
             return early;
         }
         let unconfirmed = UnconfirmedWrite::about(&step.action, step.events.clone());
@@ -395,7 +397,7 @@ impl Execution {
                 if deletes {
                     self.deleted(object, &unconfirmed.uid, &value);
                 } else {
-                    self.written(object, &value);
+                    self.written(object, unconfirmed.by(), &value);
                 }
                 for event in events {
                     let acted = Some(Box::new(object.clone()));
@@ -431,8 +433,12 @@ impl Execution {
     }
 
     /// What keeps a write from being sent, if anything does.
-    fn too_early(&self, object: &ObjectRef, target: Option<&Target>) -> Option<StepResult> {
-        if let Some(until) = self.refused_until(object) {
+    fn too_early(
+        &self,
+        (object, by): (&ObjectRef, &str),
+        target: Option<&Target>,
+    ) -> Option<StepResult> {
+        if let Some(until) = self.refused_until(object, by) {
             return Some(StepResult::Waits(until));
         }
         let state = self.shared.lock();
@@ -514,9 +520,9 @@ impl Execution {
         )
     }
 
-    /// A write has made the object this.
-    fn written(&self, object: &ObjectRef, value: &Value) {
-        if !self.shared.lock().wrote(object, value) {
+    /// A write under this name has made the object this.
+    fn written(&self, object: &ObjectRef, by: &str, value: &Value) {
+        if !self.shared.lock().wrote(object, by, value) {
             self.unseen.store(true, Ordering::Release);
         }
     }
@@ -526,7 +532,7 @@ impl Execution {
         let going = value.pointer("/metadata/deletionTimestamp").is_some();
         let mut state = self.shared.lock();
         if going {
-            state.wrote(object, value);
+            state.wrote(object, FIELD_MANAGER, value);
         } else {
             state.overlay_absence(object, uid);
         }
@@ -551,10 +557,10 @@ impl Execution {
                 let now = self.shared.environment.now();
                 let backoff = self.shared.settings.backoff;
                 let mut state = self.shared.lock();
-                state.refuse(object, refused, None, backoff, now);
+                state.refuse((object, unconfirmed.by()), refused, None, backoff, now);
                 StepResult::Refused
             }
-            Outcome::Busy(asked) => self.busy(object, asked),
+            Outcome::Busy(asked) => self.busy(object, unconfirmed.by(), asked),
             Outcome::Unknown(refused, after) => {
                 self.leave_unconfirmed(object, unconfirmed.because(refused, after));
                 StepResult::Unknown

@@ -12,7 +12,7 @@ mod membership;
 mod shared;
 mod watch;
 
-pub(crate) use cluster::ClusterState;
+pub(crate) use cluster::{ClusterState, Known};
 pub(crate) use lists::reference;
 pub(crate) use membership::{Asked, Doubts, Membership};
 pub(crate) use shared::Shared;
@@ -140,10 +140,10 @@ impl State {
         self.members.get_mut(cluster)
     }
 
-    /// The writes that a member refused.
-    pub(crate) fn refused_in(&self, member: &ClusterId) -> BTreeMap<ObjectRef, Refusal> {
-        let known = self.members.get(member);
-        known.map_or_else(BTreeMap::new, |known| known.facts.refusals.clone())
+    /// What is known of a member, if it is worked on.
+    pub(crate) fn facts_of(&self, member: &ClusterId) -> Option<Known> {
+        let known = self.members.get(member)?;
+        Some(known.facts.clone())
     }
 
     /// What is known of a cluster as a member, to change it; none if it is home, or not worked on.
@@ -195,15 +195,15 @@ impl State {
         is_known
     }
 
-    /// A write of ours has made the object this; gives whether a store knows it now.
-    pub(crate) fn wrote(&mut self, object: &ObjectRef, value: &Value) -> bool {
+    /// A write of ours under this name has made the object this; gives whether a store knows it now.
+    pub(crate) fn wrote(&mut self, object: &ObjectRef, by: &str, value: &Value) -> bool {
         let Some(known) = self.of_mut(&object.cluster) else {
             return false;
         };
         known
             .ledger
             .record(object, number(&Meta::of(value).version));
-        known.accept(object);
+        known.accept(object, by);
         self.overlay(object, value)
     }
 
@@ -226,7 +226,7 @@ impl State {
         if let Some(known) = self.of_mut(&object.cluster) {
             known.ledger.forget(object);
             known.ledger.note(object);
-            known.accept(object);
+            known.accept_all(object);
         }
     }
 
@@ -261,11 +261,11 @@ impl State {
             .find_map(|(_, store)| store.mark(&object.namespace, &object.name))
     }
 
-    /// The API refused a write to the object; gives how long it is left alone: the longer the more often it was
-    /// refused, and at least as long as the server asks for.
+    /// The API refused a write to the object under this name; gives how long such a write is left alone: the longer the more
+    /// often it was refused, and at least as long as the server asks for.
     pub(crate) fn refuse(
         &mut self,
-        object: &ObjectRef,
+        (object, by): (&ObjectRef, &str),
         refused: Refused,
         asked: Option<Duration>,
         backoff: Backoff,
@@ -277,7 +277,7 @@ impl State {
         let Some(known) = self.of_mut(&object.cluster) else {
             return backoff.after(1).max(asked.unwrap_or_default());
         };
-        let before = known.facts.refusals.get(object);
+        let before = known.facts.refusal(object, by);
         let attempts = before.map_or(1, |refusal| refusal.attempts.saturating_add(1));
         let since = before.map_or(now, |refusal| refusal.since);
         // A server can ask for more patience than we have, not for less: none at all would be a request after the other.
@@ -291,8 +291,7 @@ impl State {
             since,
             retry_at,
         };
-        known.marks.insert(object.clone(), mark);
-        known.facts.refusals.insert(object.clone(), refusal);
+        known.refuse((object, by), refusal, mark);
         wait
     }
 
@@ -303,18 +302,18 @@ impl State {
         if before.is_some_and(|before| *before != self.mark(object))
             && let Some(known) = self.of_mut(&object.cluster)
         {
-            known.accept(object);
+            known.accept_all(object);
         }
     }
 
-    /// When a refused object may be tried again, if that is later than now.
+    /// When a write that was refused under this name may be tried again, if that is later than now.
     pub(crate) fn refused_until(
         &mut self,
-        object: &ObjectRef,
+        (object, by): (&ObjectRef, &str),
         now: Timestamp,
     ) -> Option<Timestamp> {
         self.keep_time(now);
-        let refusal = self.of(&object.cluster)?.facts.refusals.get(object)?;
+        let refusal = self.of(&object.cluster)?.facts.refusal(object, by)?;
         (refusal.retry_at > now).then_some(refusal.retry_at)
     }
 

@@ -1,6 +1,6 @@
 //! What others put into objects of ours: it is taken out once, and if it is put in again that is told, and nobody fights.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use slipway_api::fleet::names::PUT_RIGHT;
@@ -26,6 +26,9 @@ pub(super) const OPTIONAL: [&str; 10] = [
     "/sparseCheckout",
 ];
 
+/// What a source is asked for that says what is fetched.
+const FETCHED: [&str; 4] = ["url", "ref", "secretRef", "recurseSubmodules"];
+
 /// Whether something says nothing.
 pub(super) fn is_nothing(value: &Value) -> bool {
     match value {
@@ -38,6 +41,18 @@ pub(super) fn is_nothing(value: &Value) -> bool {
 }
 
 impl SourceSeen {
+    /// What it says otherwise than it should, of what is fetched. How often it is looked at is everybody's.
+    pub(super) fn otherwise(&self, wanted: &GitRepositorySpec) -> BTreeMap<&'static str, Value> {
+        let part = |spec: &GitRepositorySpec, path: &str| {
+            let spec = serde_json::to_value(spec).unwrap_or_default();
+            spec.get(path).cloned().unwrap_or_default()
+        };
+        let said = FETCHED.map(|path| (path, part(&self.spec, path)));
+        let said = said.into_iter();
+        said.filter(|(path, value)| *value != part(wanted, path))
+            .collect()
+    }
+
     /// What is said in it besides what it should say.
     pub(super) fn strange(&self, wanted: &GitRepositorySpec) -> BTreeMap<&'static str, &Value> {
         let wanted = serde_json::to_value(wanted).unwrap_or_default();
@@ -54,29 +69,42 @@ impl KustomizationSeen {
     }
 }
 
-/// How what somebody else put into a source is taken out; what is told if it was already, and is there again. None if there is nothing
-/// to be taken out.
-pub(super) fn mended(
+/// How a source that is not what its name says is put right.
+pub(super) enum Correction {
+    /// It is applied again, with this mark.
+    Apply(String),
+    /// What somebody else put into it is taken out.
+    Patch(Mended),
+    /// It was already, and is so again.
+    Insisted(Told),
+}
+
+/// How a source is put right that is not what its name says; none if it is.
+pub(super) fn correction(
     name: &str,
     seen: &SourceSeen,
     wanted: &GitRepositorySpec,
-    strange: &BTreeMap<&'static str, &Value>,
-) -> Option<Result<Mended, Told>> {
-    if strange.is_empty() {
+) -> Option<Correction> {
+    let (otherwise, strange) = (seen.otherwise(wanted), seen.strange(wanted));
+    if otherwise.is_empty() && strange.is_empty() {
         return None;
     }
-    let hash = revision::of_template(strange);
+    let hash = revision::of_template(&(&otherwise, &strange));
     if seen.put_right.as_ref() == Some(&hash) {
-        let paths: Vec<&str> = strange.keys().copied().collect();
+        let paths: BTreeSet<&str> = otherwise.keys().chain(strange.keys()).copied().collect();
+        let paths: Vec<&str> = paths.into_iter().collect();
         let what = format!("{} of GitRepository {name}", paths.join(", "));
-        return Some(Err(told(&what)));
+        return Some(Correction::Insisted(told(&what)));
+    }
+    if strange.is_empty() {
+        return Some(Correction::Apply(hash));
     }
     let mut spec = serde_json::to_value(wanted).unwrap_or_default();
     for path in strange.keys() {
         silence(&mut spec, path);
     }
     let body = json!({"metadata": {"annotations": {PUT_RIGHT: hash}}, "spec": spec});
-    Some(Ok(Mended {
+    Some(Correction::Patch(Mended {
         name: name.to_owned(),
         body,
     }))

@@ -76,10 +76,13 @@ pub(super) fn is_told(
 pub(super) fn miscounted(view: &View<'_>, kind: &Kind, namespace: &str) -> Vec<Key> {
     let is_off = |item: &Item<Whole>| {
         let object = item.body().object();
+        if object.pointer("/spec/selector").is_some() {
+            return false;
+        }
         let told = object.pointer("/status/summary/total");
         let told = told.and_then(Value::as_u64);
         let named = view.count_naming(kind, namespace, &item.meta().name);
-        object.pointer("/spec/selector").is_none() && told != u64::try_from(named).ok()
+        told != u64::try_from(named).ok()
     };
     let all = view.all(kind, namespace).into_iter();
     all.filter(is_off)

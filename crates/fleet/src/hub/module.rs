@@ -16,7 +16,7 @@ use slipway_kernel::store::Item;
 use slipway_kernel::{Facts, Kind, Plan, Target};
 
 use super::rollout::{Assigner, Course, plan as assign};
-use super::view::{View, reference, status_of};
+use super::view::{View, reference};
 use crate::observe::Cluster;
 use crate::observe::seen::Whole;
 use crate::remote::summary;
@@ -130,28 +130,50 @@ fn inert(view: &View<'_>, kind: &Kind, item: &Item<Whole>, now: Timestamp) -> Mo
     status
 }
 
-/// How far those syncs are that name a module.
+/// What an assemblage tells of the sync of this name. Only that one is read: it may tell of a hundred.
+fn told(assemblage: &Value, sync: Option<&str>) -> SyncStatus {
+    let mut all = list(assemblage, "/status/syncs");
+    let told = all.find(|told| text(told, "/name") == sync).cloned();
+    let told = told.and_then(|told| serde_json::from_value(told).ok());
+    told.unwrap_or_default()
+}
+
+/// How far those syncs are that name a module. Most modules are former revisions, which nobody names.
 fn referring(view: &View<'_>, kind: &Kind, item: &Item<Whole>) -> Vec<SyncStatus> {
     let meta = item.meta();
     let mut all = Vec::new();
     let mut add = |object: &Value, path: &str| {
-        let told = status_of(object).syncs;
         let naming = list(object, path)
             .filter(|sync| text(sync, "/module/name") == Some(meta.name.as_str()));
-        for sync in naming {
-            let name = text(sync, "/name").unwrap_or_default();
-            let known = told.iter().find(|told| told.name == name);
-            all.push(known.cloned().unwrap_or_default());
-        }
+        all.extend(naming.map(|sync| told(object, text(sync, "/name"))));
     };
     if *kind == kinds::MODULE {
-        for remote in view.all(&kinds::REMOTE_ASSEMBLAGE, &meta.namespace) {
+        for remote in view.remotes_naming(&meta.namespace, &meta.name) {
             add(remote.body().object(), "/spec/assemblage/syncs");
         }
     } else {
-        for assemblage in view.assemblages(&meta.namespace) {
+        for assemblage in view.assemblages_naming(&meta.namespace, &meta.name) {
             add(assemblage.body().object(), "/spec/syncs");
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use slipway_api::fleet::assemblage::SyncState;
+
+    use super::told;
+
+    #[test]
+    fn of_an_assemblage_only_the_sync_that_is_asked_for_is_read() {
+        let later = json!({"name": "b", "state": "of a later version"});
+        let status = json!({"syncs": [later, {"name": "a", "state": "succeeded"}]});
+        let assemblage = json!({ "status": status });
+        let state = |sync: &str| told(&assemblage, Some(sync)).state;
+        assert_eq!(state("a"), SyncState::Succeeded);
+        assert_eq!(state("b"), SyncState::default());
+        assert_eq!(state("c"), SyncState::default());
+    }
 }

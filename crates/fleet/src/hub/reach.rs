@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::Value;
 use slipway_api::foreign::condition;
 use slipway_kernel::condition::{clear, set};
+use slipway_kernel::fields::text;
 use slipway_kernel::instant::later;
 use slipway_kernel::member::{Identity, Reach, reasons};
 use slipway_kernel::{Blocker, ClusterId, Facts, Member, MemberState};
@@ -72,6 +73,19 @@ pub(crate) fn is_gone(conditions: &[Condition], fate: Fate, now: Timestamp) -> b
         Fate::Absent => until.is_some_and(|until| until <= now),
         Fate::Replaced => true,
     }
+}
+
+/// How far the API's clock may be behind ours.
+const SKEW: Duration = Duration::from_secs(5);
+
+/// Whether an assemblage that is being deleted was forgotten by us: nothing had stood for its cluster for so long. Nobody has said then that
+/// what the cluster has may go, also if it is there again by now.
+pub(crate) fn was_forgotten(conditions: &[Condition], assemblage: &Value) -> bool {
+    let deleted = text(assemblage, "/metadata/deletionTimestamp");
+    let deleted: Option<Timestamp> = deleted.and_then(|deleted| deleted.parse().ok());
+    let gone = absent_since(conditions).and_then(|since| later(since, GRACE - SKEW));
+    gone.zip(deleted)
+        .is_some_and(|(gone, deleted)| gone <= deleted)
 }
 
 fn absent_since(conditions: &[Condition]) -> Option<Timestamp> {

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use slipway_api::fleet::names::field_manager;
+use slipway_api::names::FIELD_MANAGER;
 use slipway_kernel::fact::Cause;
 use slipway_kernel::fields::{list, text};
 use slipway_kernel::store::Meta;
@@ -10,7 +12,7 @@ use slipway_kernel::{ClusterId, Facts, Kind, ObjectRef};
 
 use super::rollout::{Assigner, target_kind};
 use super::view::View;
-use crate::observe::gather::Gathered;
+use crate::observe::gather::{Gathered, assigner};
 use crate::observe::{Refused, Strategy, rollout::Asked};
 use crate::plan::{Decision, Hold};
 use crate::reasons::Reason;
@@ -31,8 +33,13 @@ fn assemblage(one: &Assigner<'_>, cluster: &str) -> ObjectRef {
     }
 }
 
-fn said(facts: &Facts, object: &ObjectRef) -> Option<Refused> {
-    let refusal = facts.refusals.get(object)?;
+/// The name under which somebody assigns.
+fn manager(one: &Assigner<'_>) -> String {
+    field_manager(&assigner(&one.rollout))
+}
+
+fn said(facts: &Facts, object: &ObjectRef, by: &str) -> Option<Refused> {
+    let refusal = facts.refusal(object, by)?;
     let said = repeated(object, refusal);
     Some(Refused {
         message: format!("the API refused to change {object}: {said}"),
@@ -40,36 +47,46 @@ fn said(facts: &Facts, object: &ObjectRef) -> Option<Refused> {
     })
 }
 
-/// The clusters whose assemblage the API does not let us write, for instance because somebody else has taken an entry over.
+/// The clusters in whose assemblage the API does not let an entry be written, for instance because somebody else has taken it over.
 pub(super) fn clusters<'a>(
     facts: &Facts,
     one: &Assigner<'_>,
     names: impl Iterator<Item = &'a String>,
 ) -> BTreeMap<String, Refused> {
-    if facts.refusals.is_empty() {
+    if facts.refused_parts.is_empty() {
         return BTreeMap::new();
     }
-    let refused = |name: &String| Some((name.clone(), said(facts, &assemblage(one, name))?));
+    let by = manager(one);
+    let refused = |name: &String| Some((name.clone(), said(facts, &assemblage(one, name), &by)?));
     names.filter_map(refused).collect()
 }
 
-/// What the API of a cluster says to what is written there for a `RemoteAssemblage`: its Assemblage, their namespace, or Secrets with
-/// values.
-pub(super) fn over_there(facts: &Facts, meta: &Meta, member: &ClusterId) -> Option<String> {
-    let is_its = |object: &ObjectRef| {
+/// What the API of a cluster says to what is written there for a `RemoteAssemblage`: to its Assemblage or their namespace, and to
+/// Secrets with values, by name.
+pub(super) fn over_there(
+    facts: &Facts,
+    meta: &Meta,
+    member: &ClusterId,
+) -> (Option<String>, BTreeMap<String, String>) {
+    let (mut refused, mut secrets) = (None, BTreeMap::new());
+    let all = facts.refused();
+    let all =
+        all.filter(|(object, refusal)| object.cluster == *member && refusal.cause != Cause::Busy);
+    for (object, refusal) in all {
         let is_inside = object.namespace == meta.namespace;
         let is_assemblage = object.kind == kinds::ASSEMBLAGE && object.name == meta.name;
-        let is_secret = object.kind == kinds::SECRET;
         let is_around = object.kind == kinds::NAMESPACE && object.name == meta.namespace;
-        object.cluster == *member && ((is_inside && (is_assemblage || is_secret)) || is_around)
-    };
-    let mut all = facts.refusals.iter();
-    let (object, refusal) =
-        all.find(|(object, refusal)| is_its(object) && refusal.cause != Cause::Busy)?;
-    let said = repeated(object, refusal);
-    Some(format!(
-        "the API of the cluster refused to change {object}: {said}"
-    ))
+        let said = || {
+            let said = repeated(object, refusal);
+            format!("the API of the cluster refused to change {object}: {said}")
+        };
+        if is_inside && object.kind == kinds::SECRET {
+            secrets.insert(object.name.clone(), said());
+        } else if (is_inside && is_assemblage) || is_around {
+            refused.get_or_insert_with(said);
+        }
+    }
+    (refused, secrets)
 }
 
 /// Adds to a decision what is in the way of carrying it out, and takes out of it what cannot be.
@@ -80,8 +97,8 @@ pub(super) fn add(
     gathered: &Gathered,
     decision: &mut Decision,
 ) {
-    let hold = |object: &ObjectRef, cluster: Option<&String>| {
-        let refused = said(facts, object)?;
+    let hold = |object: &ObjectRef, by: &str, cluster: Option<&String>| {
+        let refused = said(facts, object, by)?;
         Some(Hold {
             reason: Reason::RefusedByApi.as_str(),
             message: refused.message,
@@ -90,6 +107,7 @@ pub(super) fn add(
             unblock: UNBLOCK.to_owned(),
         })
     };
+    let by = manager(one);
     let mut holds = Vec::new();
     let made = made(one, gathered, decision);
     if let Some(object) = made.iter().find(|object| is_taken(view, one, object)) {
@@ -105,16 +123,19 @@ pub(super) fn add(
         decision.make = None;
         decision.assign.clear();
     }
-    holds.extend(made.iter().filter_map(|object| hold(object, None)));
+    holds.extend(made.iter().filter_map(|object| hold(object, &by, None)));
     for assignment in &decision.assign {
         let key = (assignment.cluster.clone(), assignment.revision.clone());
         let assigned = gathered.assignments.get(&key);
         let secret = assigned.and_then(|assigned| assigned.secret.as_ref());
         let secret = secret.map(|(name, _)| ObjectRef::local(kinds::SECRET, one.namespace(), name));
-        holds.extend(secret.and_then(|object| hold(&object, Some(&assignment.cluster))));
+        holds.extend(secret.and_then(|object| hold(&object, &by, Some(&assignment.cluster))));
     }
     let leaving = decision.unassign.iter();
-    holds.extend(leaving.filter_map(|cluster| hold(&assemblage(one, cluster), Some(cluster))));
+    holds.extend(leaving.filter_map(|cluster| {
+        let object = assemblage(one, cluster);
+        hold(&object, FIELD_MANAGER, Some(cluster))
+    }));
     decision.holds.extend(holds);
 }
 

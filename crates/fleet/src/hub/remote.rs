@@ -96,6 +96,8 @@ impl<'a> Remote<'a> {
             is_unread |= matches!(filled, Some(Specialised::Unread { .. }));
             syncs.push((sync, filled));
         }
+        let (refused, refused_secrets) =
+            super::refused::over_there(facts, self.item.meta(), &self.member);
         let words = strings(self.object(), "/metadata/annotations");
         let many = words.get(CONFIRM_UNASSIGN);
         let many = many.and_then(|many| many.trim().parse().ok());
@@ -112,7 +114,8 @@ impl<'a> Remote<'a> {
             is_reachable,
             reached: None,
             leaf: self.leaf().map(|leaf| Leaf::of(leaf.body().object())),
-            refused: super::refused::over_there(facts, self.item.meta(), &self.member),
+            refused,
+            refused_secrets,
             secrets: self.secrets(),
             copied: named(self.copied()),
             own: named(self.copies()),

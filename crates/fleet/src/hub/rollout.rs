@@ -18,6 +18,7 @@ use slipway_kernel::{Facts, Kind, Plan, Target};
 use super::view::{View, cluster_of, reference, unsettled};
 use super::writing::Writing;
 use super::{reach, refused};
+use crate::observe::Strategy;
 use crate::observe::gather::{Gathered, Parts, assigner, gather};
 use crate::observe::reference::Place;
 use crate::observe::rollout::Asked;
@@ -206,8 +207,10 @@ fn revisions(view: &View<'_>, one: &Assigner<'_>) -> BTreeMap<String, (TemplateS
         });
         return named.into_iter().collect();
     }
+    let own = &one.item.meta().name;
     let mut all = BTreeMap::new();
-    let mut recorded = BTreeSet::new();
+    // What is kept as a record, and what as a module of its own name.
+    let (mut recorded, mut made) = (BTreeSet::new(), BTreeSet::new());
     for (kind, item) in kept(view, one) {
         let object = item.body().object();
         let labels = strings(object, "/metadata/labels");
@@ -217,24 +220,31 @@ fn revisions(view: &View<'_>, one: &Assigner<'_>) -> BTreeMap<String, (TemplateS
             object.get("spec")
         };
         let template = spec.and_then(|spec| serde_json::from_value(spec.clone()).ok());
-        let made = text(object, "/metadata/creationTimestamp");
-        let made = made.and_then(|made| made.parse().ok()).unwrap_or_default();
+        let since = text(object, "/metadata/creationTimestamp");
+        let since = since.and_then(|since| since.parse().ok());
         if let (Some(revision), Some(template)) = (labels.get(REVISION), template) {
             if kind == kinds::CONTROLLER_REVISION {
                 recorded.insert(revision.clone());
+            } else if item.meta().name == naming::module(own, revision) {
+                made.insert(revision.clone());
             }
-            all.insert(revision.clone(), (template, made));
+            all.insert(revision.clone(), (template, since.unwrap_or_default()));
         }
     }
-    if text(&one.rollout, "/spec/strategy") == Some("Replace") {
-        // Its module has to say the same as the last record, and that has to be there: one of the two writes may have failed.
-        let name = &one.item.meta().name;
-        let module = view.get(&target_kind(one), one.namespace(), name);
-        let is_of = module.map(|module| strings(module.body().object(), "/metadata/labels"));
-        let is_of = is_of.and_then(|mut labels| labels.remove(REVISION));
-        if let Asked::For(wanted) = crate::observe::Rollout::of(&one.rollout).wanted
-            && (is_of.as_ref() != Some(&wanted.target) || !recorded.contains(&wanted.target))
-        {
+    if let Asked::For(wanted) = crate::observe::Rollout::of(&one.rollout).wanted {
+        let is_kept = match wanted.strategy {
+            // Its module has to say the same as the last record, and that has to be there: one of the two writes may have failed.
+            Strategy::Replace => {
+                let module = view.get(&target_kind(one), one.namespace(), own);
+                let is_of =
+                    module.map(|module| strings(module.body().object(), "/metadata/labels"));
+                let is_of = is_of.and_then(|mut labels| labels.remove(REVISION));
+                is_of.as_ref() == Some(&wanted.target) && recorded.contains(&wanted.target)
+            }
+            // What Replace kept has another name than entries say.
+            Strategy::Incremental | Strategy::External => made.contains(&wanted.target),
+        };
+        if !is_kept {
             all.remove(&wanted.target);
         }
     }

@@ -53,7 +53,8 @@ pub(super) fn at_home(one: &Remote<'_>, facts: &Facts, now: Timestamp) -> Plan {
         Phase::Ending => {
             // With its definition gone nobody has said that what the cluster has may go.
             let is_undefined = one.view.is_undefined(&kinds::REMOTE_ASSEMBLAGE);
-            if is_gone || is_undefined || is_cleared(one, member.as_ref(), state, fate) {
+            let is_forgotten = is_gone || reach::was_forgotten(&before.conditions, one.object());
+            if is_forgotten || is_undefined || is_cleared(one, member.as_ref(), state, fate) {
                 let target = one.target();
                 let remove = finalizer::remove(target, &finalizers, CLEARED, purpose::RELEASE);
                 if let Some(remove) = remove {

@@ -228,6 +228,23 @@ impl<'a> View<'a> {
         self.indexed(&kinds::REMOTE_ASSEMBLAGE, NAMING, MODULES)
     }
 
+    /// The `RemoteAssemblages` that name a module.
+    pub(crate) fn remotes_naming(&self, namespace: &str, module: &str) -> Vec<Item<Whole>> {
+        let module = format!("{namespace}/{module}");
+        self.indexed(&kinds::REMOTE_ASSEMBLAGE, NAMING, &module)
+    }
+
+    /// The `Assemblage`s that name a bootstrap module.
+    pub(crate) fn assemblages_naming(&self, namespace: &str, module: &str) -> Vec<Item<Assembled>> {
+        let (kind, module) = (&kinds::ASSEMBLAGE, format!("{namespace}/{module}"));
+        let found = self
+            .stores
+            .indexed::<Assembled>(&self.home, kind, NAMING, &module);
+        found
+            .filter_map(|entry| self.assemblage(&entry.meta.namespace, &entry.meta.name))
+            .collect()
+    }
+
     /// How many assemblages name a module of this kind.
     pub(crate) fn count_naming(&self, kind: &Kind, namespace: &str, module: &str) -> usize {
         let (stores, home) = (self.stores, &self.home);

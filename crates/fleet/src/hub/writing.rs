@@ -54,15 +54,14 @@ impl Writing<'_> {
         self.unassign(steps);
         self.retire(steps);
         self.collect(&values, steps);
-        if decision.word_is_followed {
-            steps.act(
-                Action::Patch {
-                    target: self.one.target(),
-                    purpose: purpose::FOLLOWED,
-                    body: json!({"metadata": {"annotations": {CONFIRM_UNASSIGN: null}}}),
-                },
-                Vec::new(),
-            );
+        if decision.word_is_followed || decision.word_left.is_some() {
+            let left = decision.word_left.map(|left| left.to_string());
+            let action = Action::Patch {
+                target: self.one.target(),
+                purpose: purpose::FOLLOWED,
+                body: json!({"metadata": {"annotations": {CONFIRM_UNASSIGN: left}}}),
+            };
+            steps.act(action, Vec::new());
         }
         if decision.is_released {
             self.release(&values, steps, finalizers);

@@ -150,10 +150,29 @@ impl Place<'_> {
             (Version::Inventory, _) => self
                 .applied(reference)
                 .is_ok_and(|(kind, _, is_known)| !is_known || !is_builtin(&kind)),
-            (Version::Is(version), _) => builtin(Some(version), reference.kind()).is_empty(),
-            (Version::ClusterApi, _) => false,
-            (Version::Discovered, _) => builtin(None, reference.kind()).is_empty(),
+            (Version::Is(version), _) => !self.has_any(&builtin(Some(version), reference.kind())),
+            (Version::ClusterApi, _) => !self.has_any(&[kinds::CLUSTER, kinds::CLUSTER_BEFORE]),
+            (Version::Discovered, _) => !self.has_any(&builtin(None, reference.kind())),
         }
+    }
+
+    /// Whether one of these kinds is there for certain, without a look at what is defined.
+    fn has_any(&self, kinds: &[Kind]) -> bool {
+        let is_seen = |kind: &Kind| {
+            let mut stores = self.stores.of_kind(self.cluster, kind);
+            stores.any(|(_, store)| store.is_synced())
+        };
+        kinds.iter().any(|kind| is_native(kind) || is_seen(kind))
+    }
+
+    /// Whether a kind has to be taken for one that is there: it is, or what is defined cannot be seen.
+    fn is_known(&self, kind: &Kind) -> bool {
+        let is_it = |defined: &Defined| {
+            let found = of_defined(defined, Some(&kind.version));
+            found.as_ref() == Some(kind)
+        };
+        let is_seen = self.has_any(std::slice::from_ref(kind));
+        is_seen || self.definitions().is_none_or(|mut all| all.any(is_it))
     }
 
     fn meant(&self, reference: &Reference) -> Meant {
@@ -192,12 +211,14 @@ impl Place<'_> {
                 let served = [kinds::CLUSTER, kinds::CLUSTER_BEFORE];
                 let is_seen = |kind: &&Kind| self.stores.is_synced::<Whole>(self.cluster, kind);
                 let found = served.iter().find(is_seen).cloned();
-                Ok(Some((found.unwrap_or(kinds::CLUSTER), true)))
+                let found = found.unwrap_or(kinds::CLUSTER);
+                let is_known = self.is_known(&found);
+                Ok(Some((found, is_known)))
             }
             Version::Discovered | Version::Inventory => {
                 let known = builtin(None, kind);
                 if let Some(first) = known.first() {
-                    return Ok(Some((first.clone(), true)));
+                    return Ok(Some((first.clone(), self.is_known(first))));
                 }
                 let Some(definitions) = self.definitions() else {
                     return Ok(None);
@@ -221,7 +242,7 @@ impl Place<'_> {
     /// The kind of this version: of those that are built in, or defined; else as most kinds are called.
     fn of_version(&self, version: &str, kind: &str) -> (Kind, bool) {
         if let Some(known) = builtin(Some(version), kind).first() {
-            return (known.clone(), true);
+            return (known.clone(), self.is_known(known));
         }
         let (group, version) = version.split_once('/').unwrap_or(("", version));
         let mut definitions = self.definitions().into_iter().flatten();
@@ -331,15 +352,21 @@ fn is_builtin(kind: &Kind) -> bool {
     !builtin(Some(&kind.api_version()), &kind.kind).is_empty()
 }
 
-/// The kinds of this name that need no definition, of this version if one is said.
+/// Whether every cluster has a kind.
+fn is_native(kind: &Kind) -> bool {
+    NATIVE.contains(kind)
+}
+
+/// The kinds of this name that need not be looked up, of this version if one is said.
 fn builtin(version: Option<&str>, kind: &str) -> Vec<Kind> {
-    let named = BUILT_IN.iter().filter(|known| known.kind == kind);
+    let all = NATIVE.iter().chain(FLEET);
+    let named = all.filter(|known| known.kind == kind);
     let is_meant = |known: &&Kind| version.is_none_or(|version| known.api_version() == version);
     named.filter(is_meant).cloned().collect()
 }
 
-/// Kinds that every cluster has, and those that the fleet itself works on.
-const BUILT_IN: &[Kind] = &[
+/// Kinds that every cluster has.
+const NATIVE: &[Kind] = &[
     kinds::CONFIG_MAP,
     kinds::SECRET,
     kinds::NAMESPACE,
@@ -347,15 +374,6 @@ const BUILT_IN: &[Kind] = &[
     kinds::DEPLOYMENT,
     kinds::STATEFUL_SET,
     kinds::DAEMON_SET,
-    kinds::ROLLOUT,
-    kinds::MODULE,
-    kinds::BOOTSTRAP_MODULE,
-    kinds::REMOTE_ASSEMBLAGE,
-    kinds::ASSEMBLAGE,
-    kinds::CLUSTER,
-    kinds::CLUSTER_BEFORE,
-    kinds::GIT_REPOSITORY,
-    kinds::KUSTOMIZATION,
     Kind::namespaced("", "v1", "Service", "services"),
     Kind::namespaced("", "v1", "ServiceAccount", "serviceaccounts"),
     Kind::namespaced("", "v1", "Endpoints", "endpoints"),
@@ -367,6 +385,19 @@ const BUILT_IN: &[Kind] = &[
     Kind::namespaced("networking.k8s.io", "v1", "Ingress", "ingresses"),
     Kind::clustered("networking.k8s.io", "v1", "IngressClass", "ingressclasses"),
     Kind::clustered("storage.k8s.io", "v1", "StorageClass", "storageclasses"),
+];
+
+/// Kinds that the fleet itself works on: they have a definition, where they are there.
+const FLEET: &[Kind] = &[
+    kinds::ROLLOUT,
+    kinds::MODULE,
+    kinds::BOOTSTRAP_MODULE,
+    kinds::REMOTE_ASSEMBLAGE,
+    kinds::ASSEMBLAGE,
+    kinds::CLUSTER,
+    kinds::CLUSTER_BEFORE,
+    kinds::GIT_REPOSITORY,
+    kinds::KUSTOMIZATION,
 ];
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ impl Rollout {
             generation: integer(object, "/metadata/generation").unwrap_or_default(),
             is_deleting: text(object, "/metadata/deletionTimestamp").is_some(),
             wanted,
-            confirmed: confirmed.and_then(|number| number.parse().ok()),
+            confirmed: confirmed.and_then(|number| number.trim().parse().ok()),
             status: RolloutStatus::default(),
         }
     }

@@ -43,11 +43,10 @@ pub(super) fn deselected(
         decision.word_is_followed = world.rollout.confirmed.is_some();
         return;
     }
-    let is_confirmed = world
-        .rollout
-        .confirmed
-        .is_some_and(|most| leaving.len() <= most);
-    if is_confirmed {
+    let confirmed = world.rollout.confirmed;
+    if let Some(most) = confirmed.filter(|most| leaving.len() <= *most) {
+        // Who has gone by a person's word is not in it any more: while one cannot go, nobody else goes in the place of the others.
+        decision.word_left = (leaving.len() < most).then_some(leaving.len());
         decision.unassign = leaving.into_iter().map(str::to_owned).collect();
         return;
     }

@@ -17,6 +17,7 @@ use slipway_bindings::revision;
 use slipway_kernel::fields::{integer, list, strings, text};
 
 use super::World;
+use crate::assemblage::state::{begun, shortened};
 use crate::reasons::condition::UNASSIGNING;
 
 /// On an `Assemblage` in a workload cluster: a hash of what was written last, by which a sync that is gone is noticed.
@@ -53,10 +54,26 @@ pub struct Leaf {
     pub kept: BTreeSet<String>,
     /// Its generation.
     pub generation: i64,
+    /// Whether it is being deleted.
+    pub is_going: bool,
     /// A hash of each of its syncs as it is in the API, by name.
     pub hashes: BTreeMap<String, String>,
-    /// What it tells.
+    /// What it tells, as much of it as is repeated.
     pub status: AssemblageStatus,
+}
+
+/// How long a reason may be, in characters: it is a word.
+const LONGEST_REASON: usize = 64;
+
+/// What a cluster tells of a sync, as it is repeated: who writes there chooses the words, and all of them would be told again by each who
+/// assigns something there, who has more to tell.
+fn bounded(told: SyncStatus) -> SyncStatus {
+    let word = |reason: &str| begun(reason, LONGEST_REASON);
+    SyncStatus {
+        reason: told.reason.as_deref().map(word),
+        message: told.message.as_deref().map(shortened),
+        ..told
+    }
 }
 
 impl Leaf {
@@ -76,6 +93,9 @@ impl Leaf {
         let kept = said.remove(KEPT).unwrap_or_default();
         let kept = kept.split(',').filter(|name| !name.is_empty());
         let status = object.get("status").cloned();
+        let status = status.and_then(|status| serde_json::from_value(status).ok());
+        let mut status: AssemblageStatus = status.unwrap_or_default();
+        status.syncs = status.syncs.into_iter().map(bounded).collect();
         Self {
             syncs,
             unread,
@@ -85,10 +105,9 @@ impl Leaf {
             hub: said.remove(HUB),
             kept: kept.map(str::to_owned).collect(),
             generation: integer(object, "/metadata/generation").unwrap_or_default(),
+            is_going: text(object, "/metadata/deletionTimestamp").is_some(),
             hashes: hashes.collect(),
-            status: status
-                .and_then(|status| serde_json::from_value(status).ok())
-                .unwrap_or_default(),
+            status,
         }
     }
 

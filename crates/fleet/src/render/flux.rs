@@ -78,10 +78,14 @@ pub fn source_spec(source: &Source) -> GitRepositorySpec {
 }
 
 /// The source of a sync. Several syncs, also of several assemblages of a namespace, may have the same: nobody owns it, and it
-/// is deleted when nobody refers to it.
-pub fn source(namespace: &str, source: &Source) -> Applied {
+/// is deleted when nobody refers to it. `mark` says what of it is put right, if something is.
+pub fn source(namespace: &str, source: &Source, mark: Option<&str>) -> Applied {
     let spec = source_spec(source);
-    let rest = json!({"metadata": {"labels": {ASSEMBLAGE: "shared"}}, "spec": spec});
+    let mut rest = json!({"metadata": {"labels": {ASSEMBLAGE: "shared"}}, "spec": spec});
+    if let Some(mark) = mark {
+        let marked = json!({"metadata": {"annotations": {PUT_RIGHT: mark}}});
+        slipway_kernel::fields::merge(&mut rest, &marked);
+    }
     forced(object(
         kinds::GIT_REPOSITORY,
         namespace,

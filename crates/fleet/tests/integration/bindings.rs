@@ -267,3 +267,28 @@ fn a_value_of_another_modules_object_is_found_by_what_that_module_applied() {
         }
     });
 }
+
+/// Cluster API is not installed in workload clusters: what may be missing there is missing, and no right would help.
+#[test]
+fn a_kind_of_the_fleet_that_is_not_installed_is_not_there() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        let mut spec = rollout("Replace", "v1");
+        let sync = &mut spec["template"]["spec"]["sync"];
+        let versioned = json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Cluster", "name": "none", "fieldPath": "/metadata/uid",
+        });
+        sync["bindings"] = json!([
+            {"name": "ANY", "objectFieldRef": {"kind": "Cluster", "name": "none", "fieldPath": "/metadata/uid"}, "default": "no"},
+            {"name": "ONE", "objectFieldRef": versioned, "default": "none"},
+        ]);
+        sync["package"]["kustomize"]["substitute"] = json!({"ANY": "$(ANY)", "ONE": "$(ONE)"});
+        fleet.make("rollouts", "web", &spec).await;
+        fleet.until_ready("web", 120).await;
+        let made = fleet.kustomization("berlin", "web").await.unwrap();
+        assert_eq!(
+            made["spec"]["postBuild"]["substitute"],
+            json!({"ANY": "no", "ONE": "none"})
+        );
+    });
+}

@@ -29,5 +29,6 @@ mod mistakes;
 mod parties;
 mod refusals;
 mod replace;
+mod returned;
 mod stage;
 mod unsaid;

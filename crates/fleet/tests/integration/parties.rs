@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{Fleet, is_ready, module, rollout, secs, virtually};
+use crate::stage::{Fleet, is_ready, module, of_cluster, rollout, secs, virtually};
 
 const REMOTES: &str = "/apis/fleet.squaremo.dev/v1alpha1/namespaces/fleet/remoteassemblages";
 
@@ -243,5 +243,81 @@ fn somebody_else_may_have_an_assemblage_of_their_own_for_a_cluster() {
             .await;
         assert!(berlin.find(&format!("{path}/extra-app")).await.is_none());
         assert!(berlin.find(&format!("{path}/berlin-web")).await.is_some());
+    });
+}
+
+/// Somebody else has taken an entry of one Rollout over: that one waits there, and no other does, nor what is told of the cluster.
+#[test]
+fn an_entry_that_somebody_else_has_taken_over_keeps_no_other_rollout_waiting() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        for name in ["web", "api"] {
+            fleet
+                .make("rollouts", name, &rollout("Replace", "v1"))
+                .await;
+            fleet.until_ready(name, 60).await;
+        }
+        let theirs = json!({
+            "apiVersion": "fleet.squaremo.dev/v1alpha1", "kind": "RemoteAssemblage", "metadata": {"name": "berlin"},
+            "spec": {"assemblage": {"syncs": [{
+                "name": "web", "source": {"git": {"url": "https://example.com/web.git", "version": {"tag": "t1"}}},
+            }]}},
+        });
+        let forced = format!("{REMOTES}/berlin?fieldManager=pipeline&force=true");
+        fleet.hub.apply_at(&forced, &theirs).await;
+        fleet.roll("web", "v2").await;
+        fleet
+            .until("told", 60, async |fleet: &Fleet| {
+                let found = fleet.get("rollouts", "web").await?;
+                (of_cluster(&found, "berlin")["reason"] == "RefusedByApi").then_some(())
+            })
+            .await;
+        // By now it is tried only every five minutes.
+        secs(700).await;
+        fleet.roll("api", "v2").await;
+        fleet.until_ready("api", 30).await;
+        secs(60).await;
+        fleet.cut("berlin");
+        fleet
+            .until("told that it is away", 60, async |fleet: &Fleet| {
+                let found = fleet.get("remoteassemblages", "berlin").await?;
+                let all = found["status"]["conditions"].as_array()?.clone();
+                let told = all.into_iter().find(|one| one["type"] == "Reachable")?;
+                (told["status"] == "False").then_some(())
+            })
+            .await;
+        let found = fleet.get("rollouts", "web").await.unwrap();
+        assert_eq!(of_cluster(&found, "paris")["state"], "Ready");
+        assert_eq!(fleet.tag("berlin", "web").await.as_deref(), Some("t1"));
+    });
+}
+
+/// What Replace has kept is no module that an entry could name.
+#[test]
+fn from_replace_to_external_a_new_cluster_gets_what_is_there() {
+    virtually(async {
+        let mut fleet = Fleet::empty().await;
+        fleet.register("berlin").await;
+        fleet.start();
+        fleet
+            .make("rollouts", "app", &rollout("Replace", "v1"))
+            .await;
+        fleet.until_ready("app", 60).await;
+        let external = json!({"spec": {"strategy": "External"}});
+        fleet.change("rollouts", "app", &external).await;
+        fleet.register("paris").await;
+        fleet
+            .until("ready in the new one", 60, async |fleet: &Fleet| {
+                let found = fleet.get("rollouts", "app").await?;
+                (of_cluster(&found, "paris")["state"] == "Ready").then_some(())
+            })
+            .await;
+        let entry = fleet.assigned("paris", "app").await.unwrap();
+        assert!(entry["module"]["name"].is_string(), "{entry}");
+        // And back.
+        let replace = json!({"spec": {"strategy": "Replace"}});
+        fleet.change("rollouts", "app", &replace).await;
+        fleet.roll("app", "v2").await;
+        fleet.until_ready("app", 60).await;
     });
 }

@@ -1,6 +1,8 @@
 //! What the API of a workload cluster refuses is told where somebody waits for it.
 
 use serde_json::{Value, json};
+use slipway_apiserver::faults::{Fault, Frequency, Match};
+use slipway_apiserver::status::Status;
 
 use crate::stage::{Fleet, of_cluster, rollout, secs, virtually};
 
@@ -82,5 +84,51 @@ fn an_assemblage_that_a_cluster_refuses_is_told() {
             .await;
         redefine(&fleet, assemblages, &before).await;
         fleet.until_ready("web", 300).await;
+    });
+}
+
+/// A cluster takes no more Secrets: who needs one waits there, and nobody else does.
+#[test]
+fn a_secret_that_a_cluster_refuses_stops_only_who_needs_it() {
+    virtually(async {
+        let mut fleet = Fleet::empty().await;
+        fleet.register("berlin").await;
+        let door = json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "door"}, "data": {"token": "aHVudGVyMg=="},
+        });
+        let secrets = "/api/v1/namespaces/fleet/secrets";
+        fleet.hub.create(secrets, &door).await;
+        let about = Match {
+            resource: "/secrets".to_owned(),
+            verb: "patch".to_owned(),
+            agent: "one".to_owned(),
+            ..Match::default()
+        };
+        let status = Status::failure(403, "Forbidden", "exceeded quota: secrets");
+        let refuse = Fault::Refuse(Box::new(status));
+        let berlin = &fleet.leaves["berlin"].cluster;
+        berlin.faults().add(about, Frequency::always(), refuse);
+        fleet.start();
+        let mut secretive = rollout("Replace", "v1");
+        let spec = &mut secretive["template"]["spec"];
+        spec["controlPlaneBindings"] = json!([
+            {"name": "DOOR", "objectFieldRef": {"kind": "Secret", "name": "door", "fieldPath": "/data/token"}},
+        ]);
+        spec["sync"]["package"]["kustomize"]["substitute"] = json!({"DOOR": "$(DOOR)"});
+        fleet.make("rollouts", "vault", &secretive).await;
+        fleet
+            .until("told", 120, async |fleet: &Fleet| {
+                let found = fleet.get("rollouts", "vault").await?;
+                (of_cluster(&found, "berlin")["reason"] == "RefusedByApi").then_some(())
+            })
+            .await;
+        fleet
+            .make("rollouts", "web", &rollout("Incremental", "v1"))
+            .await;
+        fleet.until_ready("web", 60).await;
+        fleet.roll("web", "v2").await;
+        fleet.until_ready("web", 60).await;
+        fleet.leaves["berlin"].cluster.faults().clear();
+        fleet.until_ready("vault", 360).await;
     });
 }

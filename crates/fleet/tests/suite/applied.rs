@@ -74,6 +74,52 @@ fn a_source_that_is_not_what_its_name_says_is_put_right_and_never_followed() {
     assert_eq!(decision.syncs[0].state, SyncState::Updating);
 }
 
+/// A policy, or a controller, says something else of what is fetched, and says it again: nobody fights.
+#[test]
+fn a_source_that_somebody_else_writes_is_put_right_once() {
+    let none = json!({});
+    for otherwise in [
+        json!({"url": "https://mirror.example.org/a.git"}),
+        json!({"ref": {"tag": "v9"}}),
+        json!({"url": "https://mirror.example.org/a.git", "interval": "30m"}),
+    ] {
+        let mut leaf = Leaf::new(&[sync("a", "v1", &none)]);
+        leaf.settle();
+        let name = name_of_source(&leaf);
+        let patch = json!({ "spec": otherwise });
+        leaf.tamper("GitRepository", &name, &patch);
+        let decision = slipway_fleet::assemblage::decide(&leaf.world, leaf.now);
+        assert_eq!(kinds(&decision), ["GitRepository"], "{otherwise}");
+        let right = decision.apply[0].body.clone();
+        leaf.tamper("GitRepository", &name, &right);
+        assert_eq!(kinds(&leaf.step()), [""; 0]);
+        assert_eq!(leaf.states()["a"], SyncState::Succeeded, "{otherwise}");
+        leaf.tamper("GitRepository", &name, &patch);
+        let left = leaf.step();
+        assert!(left.mend.is_empty() && left.apply.is_empty(), "{left:#?}");
+        let told = &leaf.world.before["a"];
+        assert_eq!(
+            (told.state, told.reason.as_deref()),
+            (SyncState::Blocked, Some("OwnedByOther"))
+        );
+    }
+    // How often it is looked at changes nothing of what is fetched.
+    let mut leaf = Leaf::new(&[sync("a", "v1", &none)]);
+    leaf.settle();
+    let name = name_of_source(&leaf);
+    leaf.tamper(
+        "GitRepository",
+        &name,
+        &json!({"spec": {"interval": "30m"}}),
+    );
+    let quiet = leaf.step();
+    assert!(
+        quiet.mend.is_empty() && quiet.apply.is_empty(),
+        "{quiet:#?}"
+    );
+    assert_eq!(leaf.states()["a"], SyncState::Succeeded);
+}
+
 /// A sync whose values are out of a Secret.
 fn secretive(leaf: &mut Leaf, host: &str) {
     let bound = json!({

@@ -120,6 +120,7 @@ fn a_persons_word_is_a_number() {
         Rollout::of(&object).confirmed
     };
     assert_eq!(with("12"), Some(12));
+    assert_eq!(with(" 12 "), Some(12));
     assert_eq!(with("all"), None);
 }
 

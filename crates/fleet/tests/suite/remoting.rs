@@ -16,14 +16,14 @@ fn sync(whole: Value) -> NamedSync {
     serde_json::from_value(whole).unwrap()
 }
 
-fn plain(name: &str, tag: &str) -> NamedSync {
+pub(crate) fn plain(name: &str, tag: &str) -> NamedSync {
     sync(json!({
         "name": name, "revision": tag,
         "source": {"git": {"url": "https://example.com/a.git", "version": {"tag": tag}}},
     }))
 }
 
-fn world(syncs: &[NamedSync]) -> World {
+pub(crate) fn world(syncs: &[NamedSync]) -> World {
     World {
         namespace: "fleet".to_owned(),
         name: "berlin".to_owned(),
@@ -36,7 +36,7 @@ fn world(syncs: &[NamedSync]) -> World {
 }
 
 /// At home it is told first which syncs there are.
-fn remember(world: &mut World) {
+pub(crate) fn remember(world: &mut World) {
     let known = |world: &World, name: &str| world.before.syncs.iter().any(|one| one.name == name);
     let names: Vec<String> = world
         .syncs
@@ -54,7 +54,7 @@ fn remember(world: &mut World) {
 }
 
 /// Plans, and carries it out.
-fn step(world: &mut World) -> Decision {
+pub(crate) fn step(world: &mut World) -> Decision {
     remember(world);
     let decision = decide(world, noon());
     let made = decision.make.iter().map(|made| made.object.name.clone());
@@ -77,7 +77,7 @@ fn step(world: &mut World) -> Decision {
     decision
 }
 
-fn report(leaf: &mut Leaf, name: &str, state: SyncState) {
+pub(crate) fn report(leaf: &mut Leaf, name: &str, state: SyncState) {
     let revision = leaf
         .syncs
         .iter()
@@ -96,7 +96,7 @@ fn report(leaf: &mut Leaf, name: &str, state: SyncState) {
     });
 }
 
-fn states(decision: &Decision) -> BTreeMap<&str, SyncState> {
+pub(crate) fn states(decision: &Decision) -> BTreeMap<&str, SyncState> {
     decision
         .syncs
         .iter()
@@ -346,7 +346,7 @@ fn names(world: &World) -> Vec<String> {
     syncs.iter().map(|sync| sync.name.clone()).collect()
 }
 
-fn set(world: &mut World, syncs: &[NamedSync]) {
+pub(crate) fn set(world: &mut World, syncs: &[NamedSync]) {
     world.syncs = syncs.iter().map(|sync| (sync.clone(), None)).collect();
     world.generation += 1;
 }

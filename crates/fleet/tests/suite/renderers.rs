@@ -112,7 +112,7 @@ fn a_sync_is_a_source_and_a_kustomization() {
         flux::kustomization(maker, &sync, &spec, ("hash", None))
     };
     let all = [
-        flux::source("fleet", &source),
+        flux::source("fleet", &source, None),
         made(None, None),
         made(Some("berlin-kubeconfig"), Some("berlin-web-values-1")),
     ];

@@ -41,6 +41,7 @@ pub(crate) fn write(world: &mut World, decision: &Decision, now: Timestamp) {
     if decision.word_is_followed {
         world.rollout.confirmed = None;
     }
+    world.rollout.confirmed = decision.word_left.or(world.rollout.confirmed);
 }
 
 /// Plans and carries it out; the decision.

@@ -129,7 +129,9 @@ impl Bump {
             }
             let wait = match outcome {
                 Outcome::Done(value) => {
-                    self.shared.lock().wrote(object, &value);
+                    self.shared
+                        .lock()
+                        .wrote(object, names::FIELD_MANAGER, &value);
                     return Bumped::All;
                 }
                 Outcome::Absent(_) => return self.gone(&target),
@@ -199,7 +201,7 @@ impl Bump {
         let fence = fence.and_then(|all| all.get(names::FENCE)?.as_str());
         let mut state = self.shared.lock();
         if fence == Some(&self.epoch.to_string()) {
-            state.wrote(object, value);
+            state.wrote(object, names::FIELD_MANAGER, value);
             return None;
         }
         state.overlay(object, value);

@@ -92,14 +92,17 @@ impl Engine {
             state.keep_time(now);
             let stores = state.stores.clone();
             // What is refused in a member is told at home.
-            let refused = told.map(|member| state.refused_in(&member));
+            let told = told.and_then(|member| state.facts_of(&member));
             state.of_mut(&key.cluster).map(|known| {
                 // A plan sees what its own key was told.
                 known.facts.answers = known.answers.of(&key);
                 let doubtful = known.unconfirmed.contains_key(&lane);
                 let numbers = (known.holds, known.history);
                 let mut facts = known.facts.clone();
-                facts.refusals.extend(refused.into_iter().flatten());
+                if let Some(told) = told {
+                    facts.refusals.extend(told.refusals.clone());
+                    facts.refused_parts.extend(told.refused_parts.clone());
+                }
                 (stores, facts, doubtful, numbers)
             })
         };

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use slipway_api::names::FIELD_MANAGER;
 use slipway_api::purpose::runtime as purpose;
 use slipway_kernel::action::{Action, Target};
 use slipway_kernel::event::Event;
@@ -29,6 +30,8 @@ pub(crate) struct UnconfirmedWrite {
     pub(crate) uid: String,
     /// Its version before it.
     pub(crate) version: String,
+    /// The name that it was sent under, if that is one of its own.
+    manager: Option<String>,
     refused: Option<Refused>,
     /// Do not ask before this time is over.
     after: Option<Duration>,
@@ -56,6 +59,11 @@ impl UnconfirmedWrite {
         matches!(self.aim, Aim::Gone)
     }
 
+    /// The name that it was sent under.
+    pub(super) fn by(&self) -> &str {
+        self.manager.as_deref().unwrap_or(FIELD_MANAGER)
+    }
+
     /// About a step of which these events are told when it is done.
     pub(crate) fn about(action: &Action, events: Vec<Event>) -> Self {
         let (target, aim) = match action {
@@ -67,6 +75,7 @@ impl UnconfirmedWrite {
             Action::Ask(_) => (None, Aim::Unknown),
         };
         Self {
+            manager: Some(action.manager().to_owned()),
             aim,
             events,
             ..Self::of(target)
@@ -185,7 +194,7 @@ impl Execution {
                         let cluster = &self.key.cluster;
                         state.release_deletion(cluster, &unconfirmed.uid, Some(now));
                     }
-                    state.refuse(object, refused, None, backoff, now);
+                    state.refuse((object, unconfirmed.by()), refused, None, backoff, now);
                     return true;
                 }
                 Found::NoAnswer(after) => {
@@ -216,7 +225,13 @@ impl Execution {
                 // It was not done, and would not be if tried again at once.
                 let now = self.shared.environment.now();
                 let mut state = self.shared.lock();
-                state.refuse(object, refused.clone(), None, backoff, now);
+                state.refuse(
+                    (object, unconfirmed.by()),
+                    refused.clone(),
+                    None,
+                    backoff,
+                    now,
+                );
             }
             tracing::info!(%object, unchanged, "lost answer looked up");
             return true;

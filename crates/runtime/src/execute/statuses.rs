@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use slipway_api::names::FIELD_MANAGER;
 use slipway_api::purpose::runtime as purpose;
 use slipway_kernel::fact::{Missing, Right};
 use slipway_kernel::fields::merge;
@@ -59,7 +60,7 @@ impl Execution {
             Gate::Futile => return StepResult::Done,
             Gate::Wait(until) => return StepResult::Waits(self.moment(until)),
         }
-        if let Some(early) = self.too_early(object, Some(&status.target)) {
+        if let Some(early) = self.too_early((object, FIELD_MANAGER), Some(&status.target)) {
             return early;
         }
         let unconfirmed = UnconfirmedWrite::of(Some(&status.target));
@@ -72,7 +73,7 @@ impl Execution {
         match outcome {
             Outcome::Done(value) => {
                 self.note(status, Some(&value));
-                self.written(object, &value);
+                self.written(object, FIELD_MANAGER, &value);
                 StepResult::Done
             }
             Outcome::Absent(_) => match self.read(object, &unconfirmed.uid).await {

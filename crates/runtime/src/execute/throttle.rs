@@ -29,12 +29,12 @@ impl Throttle {
 }
 
 impl Execution {
-    /// The server has too much to do for a write to this object.
-    pub(super) fn busy(&self, object: &ObjectRef, asked: Option<Duration>) -> StepResult {
+    /// The server has too much to do for a write to this object under this name.
+    pub(super) fn busy(&self, object: &ObjectRef, by: &str, asked: Option<Duration>) -> StepResult {
         let refused = Refused::new("TooManyRequests", "the server has too much to do");
         let (now, backoff) = (self.shared.environment.now(), self.shared.settings.backoff);
         let mut state = self.shared.lock();
-        let wait = state.refuse(object, refused, asked, backoff, now);
+        let wait = state.refuse((object, by), refused, asked, backoff, now);
         let pause = state.of_mut(&object.cluster).and_then(|known| {
             let throttle = known.throttles.entry(self.key.controller).or_default();
             throttle.add(object, wait)

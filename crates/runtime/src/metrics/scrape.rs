@@ -125,12 +125,12 @@ fn own(gauges: &mut Gauges, state: &State) {
         let labels = [("controller", controller), ("reason", reason)];
         gauges.set("slipway_blockers", "Why nothing happens", &labels, count(n));
     }
-    let help = "Objects whose writes the API refused";
+    let help = "Writes that the API refused, by object and who writes";
     gauges.set(
         "slipway_refusals",
         help,
         &[],
-        count(state.home.facts.refusals.len()),
+        count(state.home.facts.refused().count()),
     );
 }
 

@@ -44,7 +44,9 @@ impl State {
 
 /// Moves what is kept of one cluster.
 fn shift(facts: &mut Facts, by: SignedDuration) {
-    let retries = facts.refusals.values_mut().map(|one| &mut one.retry_at);
+    let refused = facts.refusals.values_mut();
+    let refused = refused.chain(facts.refused_parts.values_mut());
+    let retries = refused.map(|one| &mut one.retry_at);
     let all = retries.chain(facts.deletions.values_mut());
     for moment in all {
         // Without an end is without an end.

@@ -8,7 +8,8 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use slipway_kernel::fact::{Facts, Missing, Right};
+use slipway_api::names::FIELD_MANAGER;
+use slipway_kernel::fact::{Facts, Missing, Refusal, Right};
 use slipway_kernel::identity::{ClusterId, Kind, ObjectRef};
 use slipway_kernel::interest::Need;
 use slipway_kernel::store::StoreKey;
@@ -127,12 +128,52 @@ impl ClusterState {
         }
     }
 
-    /// A write to the object succeeded, or it is gone: what was refused is forgotten.
-    pub(crate) fn accept(&mut self, object: &ObjectRef) {
-        if self.facts.refusals.contains_key(object) {
-            self.facts.refusals.remove(object);
+    /// A write to the object under this name was refused, when it looked like this.
+    pub(super) fn refuse(
+        &mut self,
+        (object, by): (&ObjectRef, &str),
+        refusal: Refusal,
+        mark: Option<u64>,
+    ) {
+        self.marks.insert(object.clone(), mark);
+        if by == FIELD_MANAGER {
+            self.facts.refusals.insert(object.clone(), refusal);
+        } else {
+            let part = (object.clone(), by.to_owned());
+            self.facts.refused_parts.insert(part, refusal);
         }
-        self.marks.remove(object);
+    }
+
+    /// A write to the object under this name succeeded: what was refused to it is forgotten.
+    pub(crate) fn accept(&mut self, object: &ObjectRef, by: &str) {
+        if self.facts.refusal(object, by).is_none() {
+            return;
+        }
+        if by == FIELD_MANAGER {
+            self.facts.refusals.remove(object);
+        } else {
+            let part = (object.clone(), by.to_owned());
+            self.facts.refused_parts.remove(&part);
+        }
+        let is_left = self.facts.refused().any(|(one, _)| one == object);
+        if !is_left {
+            self.marks.remove(object);
+        }
+    }
+
+    /// The object is gone, or another one: all that was refused of it is forgotten.
+    pub(crate) fn accept_all(&mut self, object: &ObjectRef) {
+        if self.marks.remove(object).is_some() {
+            self.facts.refusals.remove(object);
+            self.facts.refused_parts.retain(|(one, _), _| one != object);
+        }
+    }
+
+    /// Nothing that was refused is known to be refused any more.
+    pub(super) fn forget_refusals(&mut self) {
+        self.marks.clear();
+        self.facts.refusals.clear();
+        self.facts.refused_parts.clear();
     }
 
     /// Until when something may go that was let go.
@@ -169,5 +210,50 @@ impl ClusterState {
                 self.end_deletion(&uid, Some(now));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use slipway_kernel::identity::kinds;
+
+    use super::super::State;
+    use super::*;
+    use crate::request::Refused;
+    use crate::settings::Backoff;
+
+    /// Several have their part in one object, and so has its status.
+    #[tokio::test(start_paused = true)]
+    async fn what_is_refused_to_one_who_applies_keeps_nobody_else_from_the_object() {
+        let (mut state, now) = (State::default(), Timestamp::UNIX_EPOCH);
+        let object = ObjectRef::local(kinds::CONFIG_MAP, "default", "shared");
+        let backoff = Backoff {
+            first: Duration::from_secs(1),
+            most: Duration::from_mins(5),
+        };
+        let refused = || Refused::new("Conflict", "conflict with \"pipeline\"");
+        for _ in 0..5 {
+            state.refuse((&object, "one"), refused(), None, backoff, now);
+        }
+        state.refuse((&object, "two"), refused(), None, backoff, now);
+        let until = |state: &mut State, by| state.refused_until((&object, by), now);
+        assert_eq!(until(&mut state, FIELD_MANAGER), None);
+        assert_eq!(until(&mut state, "three"), None);
+        let waits = until(&mut state, "one");
+        assert!(waits > until(&mut state, "two"));
+        // What another one has written, or a status, ends it for nobody else, and does not make it begin anew.
+        for by in [FIELD_MANAGER, "two"] {
+            state.home.accept(&object, by);
+            assert_eq!(until(&mut state, by), None);
+            assert_eq!(until(&mut state, "one"), waits);
+        }
+        state.refuse((&object, FIELD_MANAGER), refused(), None, backoff, now);
+        assert!(until(&mut state, FIELD_MANAGER).is_some());
+        // It is gone.
+        state.overlay_absence(&object, "");
+        assert_eq!(state.home.facts.refused().count(), 0);
+        assert!(state.home.marks.is_empty());
     }
 }

@@ -76,10 +76,7 @@ impl State {
         known.bound_deletions(now, |_| true);
         known.unconfirmed.clear();
         known.answers.clear();
-        let refused: Vec<ObjectRef> = known.facts.refusals.keys().cloned().collect();
-        for object in &refused {
-            known.accept(object);
-        }
+        known.forget_refusals();
         let before = known.relisted;
         self.say_what_is_awaited(cluster, now);
         before.map_or(Duration::ZERO, |at| TOGETHER.saturating_sub(at.elapsed()))

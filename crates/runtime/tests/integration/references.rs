@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_kernel::Purpose;
-use slipway_kernel::action::{Action, FieldManager};
+use slipway_kernel::action::{Action, FieldManager, Target};
 use slipway_kernel::capability::{Controller, Fence, Gauge};
 use slipway_kernel::fact::Facts;
 use slipway_kernel::identity::{ClusterId, Key, ObjectRef, kinds};
@@ -19,20 +19,25 @@ use crate::toy::Anything;
 
 const NAME: &str = "references";
 
-/// The entry `names` of a config map.
+/// Wanted as a name, this is a note.
+const NOTE: &str = "note";
+
+/// The entry `names` of a config map, and whether it has a note.
 #[derive(Debug)]
-struct Names(String);
+struct Names(String, bool);
 
 impl Projection for Names {
     const READS: Parts = Parts::NONE;
 
     fn project(object: &Value) -> Result<Self, Undecodable> {
         let names = object.pointer("/data/names").and_then(Value::as_str);
-        Ok(Self(names.unwrap_or_default().to_owned()))
+        let is_noted = object.pointer("/data/note").is_some();
+        Ok(Self(names.unwrap_or_default().to_owned(), is_noted))
     }
 }
 
-/// Writes into the config map `seen` which of the Secrets there are that the config map `wanted` names.
+/// Writes into the config map `seen` which of the Secrets there are that the config map `wanted` names; and a note into it, under
+/// another name, where one is wanted.
 struct References;
 
 fn key() -> Key {
@@ -50,6 +55,18 @@ fn names<'a>(stores: &'a Stores, slot: &str) -> Option<&'a str> {
     Some(&entry.body.0)
 }
 
+/// A note into `seen`, if there is none.
+fn note(stores: &Stores) -> Option<Action> {
+    let store = stores.slot::<Names>(&ClusterId::local(), &kinds::CONFIG_MAP, "seen")?;
+    let seen = store.entries::<Names>().find(|seen| !seen.body.1)?;
+    let object = ObjectRef::local(kinds::CONFIG_MAP, "default", "seen");
+    Some(Action::Patch {
+        target: Target::seen(object, seen.meta),
+        purpose: Purpose::new("note"),
+        body: json!({"data": {"note": "yes"}}),
+    })
+}
+
 impl Controller for References {
     fn name(&self) -> &'static str {
         NAME
@@ -65,7 +82,8 @@ impl Controller for References {
 
     fn interests_in(&self, stores: &Stores, _: &ClusterId) -> Vec<Interest> {
         let wanted = names(stores, "wanted").unwrap_or_default();
-        let wanted = wanted.split(',').filter(|name| !name.is_empty());
+        let wanted = wanted.split(',');
+        let wanted = wanted.filter(|name| !name.is_empty() && *name != NOTE);
         let secret = |name: &str| {
             let all = Interest::of::<Anything>(kinds::SECRET, |_, _: &Meta, _| vec![key()]);
             all.only("default", name).optional()
@@ -87,6 +105,12 @@ impl Controller for References {
 
     fn plan(&self, stores: &Stores, _: &Facts, key: &Key, _: Timestamp) -> Option<Plan> {
         let mut plan = Plan::default();
+        let wanted = names(stores, "wanted").unwrap_or_default();
+        if wanted.split(',').any(|name| name == NOTE)
+            && let Some(note) = note(stores)
+        {
+            plan.act(note);
+        }
         let seen = stores.typed::<Anything>(&key.cluster, &kinds::SECRET);
         let seen = seen.into_iter().flat_map(|store| store.objects());
         let seen: Vec<&str> = seen.map(|seen| seen.meta.name.as_str()).collect();
@@ -182,11 +206,38 @@ fn a_field_that_somebody_else_manages_is_left_to_them_and_that_is_a_fact() {
         secs(20).await;
         assert_eq!(seen(&stage).await, "mine");
         let object = ObjectRef::local(kinds::CONFIG_MAP, "default", "seen");
-        let refusal = replica.view.facts().refusals[&object].clone();
+        let facts = replica.view.facts();
+        let refusal = facts.refusal(&object, "slipway/references").unwrap();
         assert_eq!(refusal.reason, "Conflict");
         assert!(refusal.message.contains("conflict"), "{}", refusal.message);
         let tried = stage.records(|record| record.context.starts_with("controller=references"));
         let tried = tried.iter().filter(|record| record.verb == "patch").count();
         assert!((2..8).contains(&tried), "{tried}");
+    });
+}
+
+/// Several may have their part in one object: whoever is refused theirs keeps no other waiting, and is not tried again the sooner.
+#[test]
+fn what_is_refused_to_one_manager_is_refused_to_no_other() {
+    virtually(async {
+        let stage = Stage::new().await;
+        secret(&stage, "a").await;
+        stage.map("wanted", json!({"names": "a"})).await;
+        stage.map("seen", json!({"names": "mine"})).await;
+        let replica = start(&stage);
+        // By now it is tried every two minutes.
+        secs(150).await;
+        let object = ObjectRef::local(kinds::CONFIG_MAP, "default", "seen");
+        let refusal = |replica: &Replica| {
+            let facts = replica.view.facts();
+            let refusal = facts.refusal(&object, "slipway/references");
+            refusal.unwrap().clone()
+        };
+        let before = refusal(&replica);
+        wanted(&stage, "a,note").await;
+        let noted = stage.entry("seen", "note").await;
+        assert_eq!(noted.as_deref(), Some("yes"));
+        assert_eq!(seen(&stage).await, "mine");
+        assert_eq!(refusal(&replica), before);
     });
 }
