@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use slipway_api::canary::{Canary, ObjectReference};
 use slipway_kernel::basis::{Basis, basis};
 use slipway_kernel::fact::{Answers, Facts, Refusal};
-use slipway_kernel::fields::{list, text};
+use slipway_kernel::fields::text;
 use slipway_kernel::interest::Interest;
 use slipway_kernel::store::{Item, Meta, Projection};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
@@ -198,9 +198,7 @@ fn served(canary: &Canary) -> Vec<Config> {
 
 /// The uid of who controls an object.
 fn holder(seen: &Objects, kind: &str, name: &str) -> Option<String> {
-    let object = seen.get(kind, name)?;
-    let mut owners = list(object, "/metadata/ownerReferences");
-    let controller = owners.find(|owner| owner.get("controller") == Some(&Value::Bool(true)))?;
+    let controller = router::controller(seen.get(kind, name)?)?;
     text(controller, "/uid").map(str::to_owned)
 }
 
