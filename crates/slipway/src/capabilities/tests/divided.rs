@@ -1,11 +1,14 @@
 //! Histories of traffic that was divided.
 
+use std::time::Duration;
+
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use slipway_api::purpose::canary as purpose;
 use slipway_kernel::Purpose;
-use slipway_sim::history::Asked;
+use slipway_sim::history::{Asked, Event};
 use slipway_sim::routes::{TAKEN, TRAFFIC_SPLITS};
+use slipway_sim::spell::{Disturbance, Spell};
 
 use super::made::{Made, merge, object};
 use super::objects;
@@ -251,6 +254,26 @@ fn sent_back_after(failed: i64) -> Made {
     made
 }
 
+/// A workload is not touched in a run in which the API is away for so long, and goes down and up twice in the one without.
+fn untouched(name: &str, away: u64) -> Made {
+    let run = |sizes: &[i64]| {
+        let mut made = begun(&json!({}));
+        deployment(&mut made, "other", (3, 3), "other:1");
+        made.history.base = made.history.changes.len() as u64;
+        for replicas in sizes {
+            size(&mut made, name, *replicas);
+        }
+        made.pass(3_600);
+        made
+    };
+    let (wanted, mut made) = (run(&[0, 3, 0, 3]), run(&[]));
+    let lasts = Duration::from_secs(away);
+    let spell = Spell::new(Disturbance::Outage, Duration::ZERO, lasts);
+    made.mark(Event::Spell(spell), -3_600);
+    made.reference = Some(Box::new(wanted.history));
+    made
+}
+
 /// A Canary of which it is expected that it succeeds, or, where something went wrong, that it fails, is in this phase.
 fn expected(phase: &str, is_disturbed: bool) -> Made {
     let mut made = begun(&json!({}));
@@ -336,6 +359,18 @@ fn a_version_that_comes_after_a_run_is_tried_in_time() {
 fn nobody_is_sent_back_for_nothing() {
     for (failed, is_bad) in [(1, false), (0, true)] {
         assert_eq!(objects("L1", &sent_back_after(failed)), is_bad, "{failed}");
+    }
+}
+
+/// Only what a Canary is about, and only where the operator was away for longer than people wait.
+#[test]
+fn a_version_that_was_replaced_while_all_was_held_up_has_no_run() {
+    for (name, away, is_bad) in [("web", 60, false), ("web", 4, true), ("other", 60, true)] {
+        assert_eq!(
+            objects("G8", &untouched(name, away)),
+            is_bad,
+            "{name} {away}"
+        );
     }
 }
 
