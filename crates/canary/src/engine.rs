@@ -46,6 +46,6 @@ pub use answers::{Answer, Answers, Ask, Check, Reading};
 pub use commands::{Command, Verb};
 pub use deeds::{Deed, Deeds, deeds, split};
 pub use judge::{Checked, Good, Measure, Verdict, judge};
-pub use rules::{Finish, Hook, Rules, Shift, Strategy};
+pub use rules::{Finish, Hook, Rules, Shift, Strategy, Way};
 pub use run::{Revision, Run};
 pub use sight::{Readiness, Routing, Side, Sight, Weights};

@@ -37,7 +37,7 @@ pub mod webhooks;
 use jiff::Timestamp;
 use slipway_kernel::capability::{Gauge, Severity};
 use slipway_kernel::interest::Interest;
-use slipway_kernel::{Controller, Facts, Fence, Key, Lane, Plan, Stores};
+use slipway_kernel::{ClusterId, Controller, Facts, Fence, Key, Lane, Plan, Stores};
 
 pub use capability::CAPABILITY;
 use observe::{CanarySeen, World};
@@ -71,7 +71,11 @@ impl Controller for Canaries {
     }
 
     fn interests(&self) -> Vec<Interest> {
-        observe::interests(&self.settings)
+        observe::interests()
+    }
+
+    fn interests_in(&self, stores: &Stores, cluster: &ClusterId) -> Vec<Interest> {
+        observe::interests_in(&self.settings, stores, cluster)
     }
 
     fn lane(&self, _: &Key) -> Lane {

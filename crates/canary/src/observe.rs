@@ -1,5 +1,6 @@
 //! What canary looks at: a Canary, and the objects that it is about by their names.
 
+mod needs;
 mod original;
 mod projections;
 
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use slipway_api::canary::{Canary, ObjectReference};
 use slipway_kernel::basis::{Basis, basis};
 use slipway_kernel::fact::{Answers, Facts, Refusal};
-use slipway_kernel::fields::{list, text};
+use slipway_kernel::fields::text;
 use slipway_kernel::interest::Interest;
 use slipway_kernel::store::{Item, Meta, Projection};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
@@ -23,6 +24,7 @@ use crate::standalone::Names;
 use crate::standalone::configs::{Config, ConfigKind, Known, references};
 use projections::{ABOUT, ASKS, CONFIGS, index_about, index_asks, index_configs, place};
 
+pub use needs::interests_in;
 pub use projections::{
     CanarySeen, ConfigSeen, MapSeen, Meant, ProviderSeen, SecretSeen, TemplateSeen, Whole, about,
 };
@@ -78,36 +80,19 @@ fn on_config(cluster: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
         .collect()
 }
 
-/// What canary wants to see.
-pub fn interests(settings: &Settings) -> Vec<Interest> {
-    let deployment = Interest::of::<Whole>(kinds::DEPLOYMENT, on_deployment);
-    let daemon_set = Interest::of::<Whole>(kinds::DAEMON_SET, on_object);
-    let mut all = vec![
+/// What canary wants to see whatever there is; for what follows from the Canaries that there are, see [`interests_in`].
+pub fn interests() -> Vec<Interest> {
+    vec![
         Interest::of::<CanarySeen>(kinds::CANARY, on_canary)
             .where_defined()
             .indexed(ABOUT, index_about)
-            .indexed(ASKS, index_asks),
-        deployment
+            .indexed(ASKS, index_asks)
+            .indexed(needs::NEEDS, needs::index_needs),
+        Interest::of::<Whole>(kinds::DEPLOYMENT, on_deployment)
             .indexed(CONFIGS, index_configs)
             .indexed(original::ORIGINAL, original::index_original),
-        daemon_set.indexed(CONFIGS, index_configs).optional(),
         Interest::of::<Whole>(kinds::SERVICE, on_object),
-        Interest::of::<Whole>(kinds::AUTOSCALER, on_object).optional(),
-        Interest::of::<TemplateSeen>(kinds::METRIC_TEMPLATE, on_template).optional(),
-        Interest::of::<ProviderSeen>(kinds::ALERT_PROVIDER, on_template).optional(),
-    ];
-    if settings.config_tracking {
-        all.push(Interest::of::<MapSeen>(kinds::CONFIG_MAP, on_config).optional());
-        all.push(Interest::of::<SecretSeen>(kinds::SECRET, on_config).optional());
-    }
-    let providers = Provider::all().map(|(_, provider)| provider);
-    let routed: BTreeSet<Kind> = providers.flat_map(router::kinds).collect();
-    all.extend(
-        routed
-            .into_iter()
-            .map(|kind| Interest::of::<Whole>(kind, on_object).optional()),
-    );
-    all
+    ]
 }
 
 /// Namespace and name.
@@ -198,9 +183,7 @@ fn served(canary: &Canary) -> Vec<Config> {
 
 /// The uid of who controls an object.
 fn holder(seen: &Objects, kind: &str, name: &str) -> Option<String> {
-    let object = seen.get(kind, name)?;
-    let mut owners = list(object, "/metadata/ownerReferences");
-    let controller = owners.find(|owner| owner.get("controller") == Some(&Value::Bool(true)))?;
+    let controller = router::controller(seen.get(kind, name)?)?;
     text(controller, "/uid").map(str::to_owned)
 }
 
@@ -236,14 +219,9 @@ impl Gathering<'_> {
 
     /// Objects that the Canary is about, of all kinds that it needs.
     fn objects(&self, settings: &Settings, canary: &Canary, world: &mut World) -> Option<()> {
-        let spec = &canary.spec;
         let mut needed = vec![kinds::DEPLOYMENT, kinds::SERVICE];
-        if spec.target_ref.kind == kinds::DAEMON_SET.kind {
-            needed.push(kinds::DAEMON_SET);
-        }
-        needed.extend(spec.autoscaler_ref.as_ref().map(|_| kinds::AUTOSCALER));
         let provider = Provider::of_canary(canary, settings.provider);
-        needed.extend(provider.into_iter().flat_map(router::kinds));
+        needed.extend(needs::kinds_of(canary, provider.ok()));
         let names = about(canary);
         for kind in needed {
             if !self.is_listed::<Whole>(&kind)? {

@@ -74,14 +74,18 @@ impl Provider {
     /// What shifts the traffic of a Canary, where `usual` does if it does not say. In the middle of a run it is what it was
     /// when that began: whoever has the weights has to take them back. What is given back is what was taken last.
     pub fn of_canary(canary: &Canary, usual: Self) -> Result<Self, NotAProvider> {
+        Self::said(canary).unwrap_or(Ok(usual))
+    }
+
+    /// The same; none if it does not say.
+    pub fn said(canary: &Canary) -> Option<Result<Self, NotAProvider>> {
         let status = canary.status.as_ref().filter(|status| is_busy(status));
         let kept = status.and_then(|status| status.run.as_ref()?.provider.as_deref());
         if let Some(Ok(kept)) = kept.map(Self::of) {
-            return Ok(kept);
+            return Some(Ok(kept));
         }
         let written = canary.spec.provider.as_deref();
-        let written = written.filter(|name| !name.is_empty());
-        written.map_or(Ok(usual), Self::of)
+        written.filter(|name| !name.is_empty()).map(Self::of)
     }
 
     /// All that are built, by each of their names.

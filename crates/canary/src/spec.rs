@@ -11,7 +11,7 @@ use slipway_api::canary::{Analysis, CanarySpec, HookType, Metric};
 use slipway_kernel::duration;
 use slipway_kernel::question::prometheus::Query;
 
-use crate::engine::{Finish, Good, Hook, Measure, Rules, Shift, Strategy};
+use crate::engine::{Finish, Good, Hook, Measure, Rules, Shift, Strategy, Way};
 use crate::places::Places;
 use crate::provider::{NotAProvider, Provider};
 use crate::webhooks;
@@ -176,31 +176,52 @@ fn percent(number: i64) -> u8 {
     u8::try_from(number.clamp(0, 100)).unwrap_or_default()
 }
 
+/// How often the version is checked, as it is written.
+fn iterations(analysis: &Analysis) -> u32 {
+    u32::try_from(analysis.iterations.unwrap_or_default()).unwrap_or_default()
+}
+
+/// How the version proves itself, also where the rest cannot be followed.
+pub(crate) fn way(analysis: &Analysis, provider: Provider) -> Way {
+    match iterations(analysis) {
+        _ if !provider.shifts() => Way::Switch,
+        0 => Way::Weights,
+        _ if analysis.matching.is_empty() => Way::Switch,
+        _ => Way::Matching,
+    }
+}
+
 fn strategy(
     analysis: &Analysis,
     provider: Provider,
     warnings: &mut Vec<String>,
 ) -> Result<Strategy, Problem> {
-    let iterations = u32::try_from(analysis.iterations.unwrap_or_default()).unwrap_or_default();
-    let matches = !analysis.matching.is_empty();
-    if !provider.shifts() {
-        if matches {
-            warnings.push("spec.analysis.match is ignored: the provider cannot route by it".into());
+    match way(analysis, provider) {
+        Way::Weights => Ok(Strategy::Weights(steps(analysis)?)),
+        Way::Switch => Ok(Strategy::Switch(switch(analysis, provider, warnings))),
+        Way::Matching => {
+            check_matches(analysis, provider)?;
+            Ok(Strategy::Matching(iterations(analysis)))
         }
-        if iterations == 0 {
-            warnings.push(format!(
-                "the provider cannot shift traffic; {USUAL_ITERATIONS} iterations are made instead"
-            ));
-            return Ok(Strategy::Switch(USUAL_ITERATIONS));
-        }
-        return Ok(Strategy::Switch(iterations));
     }
-    if iterations == 0 {
-        return Ok(Strategy::Weights(steps(analysis)?));
+}
+
+/// How often a version is checked beside the traffic.
+fn switch(analysis: &Analysis, provider: Provider, warnings: &mut Vec<String>) -> u32 {
+    let iterations = iterations(analysis);
+    if !provider.shifts() && !analysis.matching.is_empty() {
+        warnings.push("spec.analysis.match is ignored: the provider cannot route by it".into());
     }
-    if !matches {
-        return Ok(Strategy::Switch(iterations));
+    if iterations > 0 {
+        return iterations;
     }
+    warnings.push(format!(
+        "the provider cannot shift traffic; {USUAL_ITERATIONS} iterations are made instead"
+    ));
+    USUAL_ITERATIONS
+}
+
+fn check_matches(analysis: &Analysis, provider: Provider) -> Result<(), Problem> {
     if !provider.matches() {
         let problem = "the provider cannot route by headers; use stepWeight, or another provider";
         return Err(field("spec.analysis.match", problem));
@@ -210,7 +231,7 @@ fn strategy(
         checked
             .map_err(|why| field("spec.analysis.match", format!("entry {}: {why}", place + 1)))?;
     }
-    Ok(Strategy::Matching(iterations))
+    Ok(())
 }
 
 /// The weights of all steps, rising.

@@ -15,6 +15,7 @@ use crate::event::Event;
 use crate::fact::{Facts, Missing, Unseen};
 use crate::fields::merge;
 use crate::identity::{ClusterId, Key, ObjectRef};
+use crate::interest::Interest;
 use crate::plan::{Plan, Status, Step};
 use crate::store::{Meta, StoreKey, Stores};
 
@@ -28,6 +29,8 @@ pub struct Stage<C> {
     /// What is known besides the objects.
     pub facts: Facts,
     objects: BTreeMap<ObjectRef, Value>,
+    /// Objects of kinds that the planner does not watch, or not yet.
+    unwatched: Vec<Value>,
     version: u64,
 }
 
@@ -39,6 +42,7 @@ impl<C: Controller> Stage<C> {
             now,
             facts: Facts::default(),
             objects: BTreeMap::new(),
+            unwatched: Vec::new(),
             version: 0,
         }
     }
@@ -53,7 +57,7 @@ impl<C: Controller> Stage<C> {
             Unseen::Late,
         ];
         let interests = self.planner.interests().into_iter();
-        let mut all = interests.flat_map(|interest| {
+        let mut all = interests.chain(self.asked()).flat_map(|interest| {
             ways.map(|how| Missing::unseen(how, &ClusterId::local(), &interest.kind))
         });
         let meant = all.find(|missing| missing.to_string() == name);
@@ -63,9 +67,18 @@ impl<C: Controller> Stage<C> {
     }
 
     /// Puts an object there, or in the place of the one of its name. Objects of kinds that the planner does not
-    /// watch are left out.
-    pub fn put(&mut self, mut object: Value) {
+    /// watch are left out until it does.
+    pub fn put(&mut self, object: Value) {
+        self.keep(object);
+        // What is watched may follow from what is there now.
+        for object in std::mem::take(&mut self.unwatched) {
+            self.keep(object);
+        }
+    }
+
+    fn keep(&mut self, mut object: Value) {
         let Some(reference) = self.reference(&object) else {
+            self.unwatched.push(object);
             return;
         };
         let before = self.objects.get(&reference);
@@ -108,11 +121,21 @@ impl<C: Controller> Stage<C> {
 
     /// What a replica would have in its stores after it has listed everything.
     pub fn stores(&self) -> Stores {
-        let mut stores = Stores::default();
+        let stores = self.listed(Stores::default(), &self.planner.interests());
+        let asked = self.planner.interests_in(&stores, &ClusterId::local());
+        self.listed(stores, &asked)
+    }
+
+    /// What the planner wants to see because of what is there.
+    fn asked(&self) -> Vec<Interest> {
+        let stores = self.listed(Stores::default(), &self.planner.interests());
+        self.planner.interests_in(&stores, &ClusterId::local())
+    }
+
+    fn listed(&self, mut stores: Stores, interests: &[Interest]) -> Stores {
         let home = ClusterId::local();
-        let interests = self.planner.interests().into_iter();
-        for interest in interests.filter(|interest| interest.at.holds(&home)) {
-            let key: StoreKey = stores.open(&ClusterId::local(), &interest);
+        for interest in interests.iter().filter(|interest| interest.at.holds(&home)) {
+            let key: StoreKey = stores.open(&home, interest);
             let of_kind: Vec<Value> = self
                 .objects
                 .iter()
@@ -189,9 +212,11 @@ impl<C: Controller> Stage<C> {
     fn reference(&self, object: &Value) -> Option<ObjectRef> {
         let meta = Meta::of(object);
         let kind = object.get("kind").and_then(Value::as_str)?;
-        let interests = self.planner.interests();
-        let known = interests.iter().find(|known| known.kind.kind == kind)?;
-        let kind = known.kind.clone();
+        let of = |all: Vec<Interest>| {
+            let mut kinds = all.into_iter().map(|interest| interest.kind);
+            kinds.find(|known| known.kind == kind)
+        };
+        let kind = of(self.planner.interests()).or_else(|| of(self.asked()))?;
         Some(ObjectRef::local(kind, meta.namespace, meta.name))
     }
 }

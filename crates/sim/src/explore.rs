@@ -40,6 +40,9 @@ pub struct Effort {
     pub draw: u64,
     /// Whether faults at positions are tried at all.
     pub exhaustive: bool,
+    /// Whether the budget bounds also what is otherwise tried whatever it is, but for what is kept: for scenarios whose runs are
+    /// long, and have much that is always tried.
+    pub is_bounded: bool,
     /// Whether it is far enough for every right to be needed once.
     pub is_whole: bool,
     /// The first seed.
@@ -62,6 +65,7 @@ impl Default for Effort {
             budget: Some(Duration::from_mins(3)),
             draw: 0,
             exhaustive: true,
+            is_bounded: false,
             is_whole: true,
             first_seed: 1,
             seeds: 100,
@@ -114,8 +118,10 @@ struct Job {
     aim: Aim,
     /// How many runs it stands for: with itself, those that cannot differ from it.
     stands_for: u64,
-    /// Whether it is made whatever the budget is.
+    /// Whether it is made whatever the budget is, unless the effort is bounded.
     is_always: bool,
+    /// Whether it is made in any case.
+    is_kept: bool,
     /// One of those that cannot differ from it.
     twin: Option<Trial>,
 }
@@ -164,7 +170,7 @@ pub fn explore(
         }
         jobs.extend(of_it);
     }
-    let jobs = order::drawn(jobs, effort.draw);
+    let jobs = order::drawn(jobs, effort);
     pool::work(&jobs, wiring, effort, effort.budget, report)
 }
 
@@ -178,7 +184,7 @@ fn keep(jobs: &mut Vec<Job>, known: &Arc<Known>, trial: &Trial) {
         return;
     }
     if let Some(job) = jobs.iter_mut().find(|job| job.trial == *trial) {
-        job.is_always = true;
+        (job.is_always, job.is_kept) = (true, true);
         return;
     }
     jobs.push(Job {
@@ -187,6 +193,7 @@ fn keep(jobs: &mut Vec<Job>, known: &Arc<Known>, trial: &Trial) {
         aim: Aim::Spell(KEPT),
         stands_for: 1,
         is_always: true,
+        is_kept: true,
         twin: None,
     });
 }
@@ -208,6 +215,7 @@ pub fn storms(
                 aim: Aim::Seed,
                 stands_for: 1,
                 is_always: true,
+                is_kept: false,
                 twin: None,
             })
         })
@@ -247,7 +255,10 @@ fn singles(known: &Arc<Known>) -> Vec<Job> {
     let mut jobs: Vec<Job> = Vec::new();
     let mut classes: BTreeMap<Class, usize> = BTreeMap::new();
     let history = &known.reference.history;
-    let mut add = |injection, aim, is_always| {
+    let mut add = |injection, aim, is_always: bool| {
+        // An answer that is lost makes an operator look: so every right is needed once, whatever else is left out.
+        let is_lost = matches!(injection, Injection::Request(_, RequestFault::Lost));
+        let is_kept = is_always && is_lost;
         let class = if known.scenario.faults.is_empty() {
             Class::of(history, injection)
         } else {
@@ -258,7 +269,7 @@ fn singles(known: &Arc<Known>) -> Vec<Job> {
             let mut twin = Trial::with(injection);
             if is_always && !job.is_always {
                 // Of those that cannot differ, the one that is made for its own sake.
-                job.is_always = true;
+                (job.is_always, job.is_kept) = (true, is_kept);
                 std::mem::swap(&mut job.trial, &mut twin);
             }
             job.twin = Some(twin);
@@ -271,6 +282,7 @@ fn singles(known: &Arc<Known>) -> Vec<Job> {
             aim,
             stands_for: 1,
             is_always,
+            is_kept,
             twin: None,
         });
     };
@@ -317,6 +329,7 @@ fn under_spells(known: &Arc<Known>) -> Vec<Job> {
         aim: Aim::Spell(class),
         stands_for: 1,
         is_always,
+        is_kept: false,
         twin: None,
     })
     .collect()

@@ -12,7 +12,7 @@ mod world;
 
 pub use action::{Action, Confirmation, Deed, Marks};
 pub use cluster::{Cluster, HOME, Within};
-pub use expect::{Expectation, When};
+pub use expect::{Expectation, Instead, When};
 pub use object::{Named, UnknownKind};
 pub use path::look;
 pub use workload::{Workload, WorkloadKind};

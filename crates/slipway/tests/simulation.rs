@@ -83,6 +83,10 @@ const MAX_RUNS: usize = 2_500;
 /// judged, but that nothing is found in any of their runs with faults has not been seen yet.
 const YOUNG: &[&str] = &["fleet", "canary"];
 
+/// The capabilities whose runs are so long that a budget does not reach beyond what is always tried of each scenario: it bounds that
+/// too, and how much of it was reached is told.
+const BOUNDED: &[&str] = &["canary"];
+
 /// Whether a scenario is only played as it is.
 fn is_young(wiring: &Wiring, arguments: &Arguments, name: &str) -> bool {
     let mut young = wiring
@@ -152,6 +156,7 @@ fn broken(known: &[Arc<Known>], wiring: &Wiring, effort: &Effort, mut report: Re
         let (runs, started) = (report.runs, Instant::now());
         let effort = Effort {
             budget: effort.budget.map(|budget| share.of(budget)),
+            is_bounded: BOUNDED.contains(&share.name),
             ..effort.clone()
         };
         report = explore::explore(&own, wiring, &effort, &kept, report).unwrap();

@@ -19,14 +19,41 @@ pub enum Strategy {
     Switch(u32),
 }
 
+/// Which of these strategies it is, whatever else is said of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// [`Strategy::Weights`].
+    Weights,
+    /// [`Strategy::Matching`].
+    Matching,
+    /// [`Strategy::Switch`].
+    Switch,
+}
+
+impl Way {
+    /// As metrics name it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Weights => "canary",
+            Self::Matching => "ab-testing",
+            Self::Switch => "blue-green",
+        }
+    }
+}
+
 impl Strategy {
+    /// Which one it is.
+    pub fn way(&self) -> Way {
+        match self {
+            Self::Weights(_) => Way::Weights,
+            Self::Matching(_) => Way::Matching,
+            Self::Switch(_) => Way::Switch,
+        }
+    }
+
     /// As metrics name it.
     pub fn as_str(&self) -> &'static str {
-        match self {
-            Self::Weights(_) => "canary",
-            Self::Matching(_) => "ab-testing",
-            Self::Switch(_) => "blue-green",
-        }
+        self.way().as_str()
     }
 }
 

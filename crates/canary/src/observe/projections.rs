@@ -95,7 +95,8 @@ pub fn about(canary: &Canary) -> BTreeSet<String> {
     all
 }
 
-fn read(seen: &Seen) -> Option<&Canary> {
+/// A Canary as an index is given it.
+pub(super) fn read(seen: &Seen) -> Option<&Canary> {
     let canary = seen.body.as_ref().ok()?.downcast_ref::<CanarySeen>()?;
     canary.read.as_ref().ok()
 }

@@ -1,7 +1,7 @@
 //! What is done about a run whose Canary cannot be followed any more: its version loses its traffic where a person asks for
 //! that, or where nobody would answer it.
 
-use slipway_api::canary::{Canary, Phase};
+use slipway_api::canary::Phase;
 use slipway_api::purpose::canary as purpose;
 use slipway_kernel::Plan;
 
@@ -11,6 +11,7 @@ use crate::engine::{Level, News, Run, withdrawn};
 use crate::reasons::Reason;
 use crate::render;
 use crate::router;
+use crate::spec;
 use crate::standalone::adopt;
 use crate::standalone::leave::{Leave, leave};
 use crate::standalone::scene::Obstacle;
@@ -40,24 +41,15 @@ pub(super) fn retreat(look: &Look<'_>, obstacle: &Obstacle, plan: &mut Plan) -> 
     } else {
         0
     };
-    let mut run = withdrawn(&leave.run, weight, way(look.canary), look.now);
+    let analysis = look.canary.spec.analysis().unwrap_or_default();
+    let provider = leave.provider.unwrap_or(look.settings.provider);
+    let way = spec::way(&analysis, provider).as_str();
+    let mut run = withdrawn(&leave.run, weight, way, look.now);
     if let Some(abort) = &leave.abort {
         run.command = Some(abort.id.clone());
     }
     remember(look, &run, &why, plan);
     true
-}
-
-/// How the version proves itself, as metrics name it, as far as that can be read.
-fn way(canary: &Canary) -> &'static str {
-    let analysis = canary.spec.analysis().unwrap_or_default();
-    if analysis.iterations.unwrap_or_default() == 0 {
-        "canary"
-    } else if analysis.matching.is_empty() {
-        "blue-green"
-    } else {
-        "ab-testing"
-    }
 }
 
 /// Whether nobody but the version could answer what it gets.

@@ -10,7 +10,7 @@ use slipway_kernel::Kind;
 use slipway_kernel::fields::{integer, list, text};
 
 use super::gateway_rules::cookie_text;
-use super::parts::{apply, covers, is_ours, percent};
+use super::parts::{apply, controller, covers, is_ours, percent};
 use super::{Abilities, Affinity, Builtin, CannotRoute, Objects, Route, Router, Write};
 use crate::engine::{Routing, Weights};
 use crate::measures::{p99, rate};
@@ -30,7 +30,7 @@ pub(crate) static ROUTER: Router = Router {
     },
     borrows: |route, objects| {
         let found = objects.get(istio::VIRTUAL_SERVICE, &route.apex);
-        found.is_some_and(|found| !is_controlled(found))
+        found.is_some_and(|found| controller(found).is_none())
     },
     restore: |_, route, objects| restore(route, objects),
     measures: Builtin {
@@ -135,7 +135,7 @@ fn virtual_services(
         return Ok(None);
     }
     // A person's object stays theirs: it is not to go with the Canary.
-    if !is_controlled(seen) {
+    if controller(seen).is_none() {
         let metadata = body.get_mut("metadata").and_then(Value::as_object_mut);
         metadata.and_then(|fields| fields.remove("ownerReferences"));
         if covers(seen, &body) {
@@ -146,14 +146,9 @@ fn virtual_services(
     Ok(Some(Write::Apply { kind, name, body }))
 }
 
-fn is_controlled(object: &Value) -> bool {
-    let mut owners = list(object, "/metadata/ownerReferences");
-    owners.any(|owner| owner.get("controller") == Some(&Value::Bool(true)))
-}
-
 /// What a person's object was before it was taken over; none where it is ours.
 fn original(seen: &Value) -> Option<String> {
-    if is_controlled(seen) {
+    if controller(seen).is_some() {
         return None;
     }
     let annotations = seen.pointer("/metadata/annotations");

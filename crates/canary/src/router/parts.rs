@@ -109,29 +109,31 @@ pub(crate) fn apply(
     }))
 }
 
+/// Who controls an object, as its owners say.
+pub(crate) fn controller(object: &Value) -> Option<&Value> {
+    let mut owners = list(object, "/metadata/ownerReferences");
+    owners.find(|owner| owner.get("controller") == Some(&Value::Bool(true)))
+}
+
+/// Whether this controller is the Canary of a route.
+fn is_it(route: &Route, controller: &Value) -> bool {
+    text(controller, "/uid") == Some(route.uid.as_str())
+}
+
 /// Whether the Canary may write an object: it controls it, or nobody does.
 pub(crate) fn is_ours(route: &Route, object: &Value) -> bool {
-    let mut owners = list(object, "/metadata/ownerReferences");
-    let controller = owners.find(|owner| owner.get("controller") == Some(&Value::Bool(true)));
-    controller.is_none_or(|owner| text(owner, "/uid") == Some(route.uid.as_str()))
+    controller(object).is_none_or(|one| is_it(route, one))
 }
 
 /// Whether the Canary controls an object.
 pub(crate) fn is_controlled(route: &Route, object: &Value) -> bool {
-    let mut owners = list(object, "/metadata/ownerReferences");
-    owners.any(|owner| {
-        let is_controller = owner.get("controller") == Some(&Value::Bool(true));
-        is_controller && text(owner, "/uid") == Some(route.uid.as_str())
-    })
+    controller(object).is_some_and(|one| is_it(route, one))
 }
 
 /// Whether a Canary controls an object, whichever.
 pub(crate) fn has_canary(object: &Value) -> bool {
-    let mut owners = list(object, "/metadata/ownerReferences");
-    owners.any(|owner| {
-        let is_controller = owner.get("controller") == Some(&Value::Bool(true));
-        is_controller && text(owner, "/kind") == Some(slipway_api::canary::KIND)
-    })
+    let kind = controller(object).and_then(|one| text(one, "/kind"));
+    kind == Some(slipway_api::canary::KIND)
 }
 
 /// A weight of a hundred, of a list of named weights; none if it is no such thing.

@@ -10,6 +10,7 @@ use kube::Client;
 use serde_json::{Value, json};
 use slipway_apiserver::cluster::{Cluster, Config};
 use slipway_apiserver::environment::{Clock, TokioClock};
+use slipway_apiserver::trace::Record;
 use slipway_canary::{Canaries, Settings};
 use slipway_kernel::address::Rules;
 use slipway_kernel::fields::merge;
@@ -31,6 +32,9 @@ pub(crate) const CANARIES: &str = "/apis/flagger.app/v1beta1/namespaces/default/
 pub(crate) const ROUTES: &str = "/apis/gateway.networking.k8s.io/v1/namespaces/default/httproutes";
 pub(crate) const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// The operator, as requests name it.
+const OPERATOR: &str = "slipway";
 
 /// A cluster.
 #[derive(Clone)]
@@ -344,13 +348,26 @@ impl Stage {
         self.cluster.trace().len()
     }
 
-    /// How many writes the operator has sent since there were so many requests.
-    pub(crate) fn writes_since(&self, before: u64) -> usize {
-        let all = self.cluster.trace().records();
+    /// How many watches are open.
+    pub(crate) fn watches(&self) -> usize {
+        self.cluster.watches()
+    }
+
+    /// All that the operator has asked for since there were so many requests.
+    pub(crate) fn asked_since(&self, before: u64) -> Vec<Record> {
+        let mut all = self.cluster.trace().records();
         let oldest = all.first().map_or(before, |record| record.index);
         assert!(oldest <= before, "what is looked for is forgotten");
-        let since = all.iter().filter(|record| record.index >= before);
-        let ours = since.filter(|record| record.context.starts_with("controller=canary"));
+        all.retain(|record| record.index >= before && record.agent == OPERATOR);
+        all
+    }
+
+    /// How many writes the operator has sent since there were so many requests.
+    pub(crate) fn writes_since(&self, before: u64) -> usize {
+        let all = self.asked_since(before);
+        let ours = all
+            .iter()
+            .filter(|record| record.context.starts_with("controller=canary"));
         ours.filter(|record| !matches!(record.verb.as_str(), "get" | "list" | "watch"))
             .count()
     }
@@ -368,7 +385,7 @@ impl Stage {
             election: None,
             ..slipway_runtime::Settings::default()
         };
-        let operator = Operator::new(environment, self.client("slipway"), alone);
+        let operator = Operator::new(environment, self.client(OPERATOR), alone);
         let terms = Terms {
             rules: Rules::default(),
             other_namespaces: OtherNamespaces::Refused,

@@ -41,6 +41,21 @@ fn obstruct(stage: &mut Stage) {
     stage.patch("Canary", "shop", "web", &patch);
 }
 
+/// Where nothing shifts traffic a version is checked beside it, also if nobody says how often, and that is how its end counts.
+#[test]
+fn a_run_that_cannot_be_followed_any_more_ends_as_what_it_was() {
+    let mut stage = stage(&json!({"analysis": {"iterations": null}}));
+    until(&mut stage, "Initialized");
+    push(&mut stage, "web:2");
+    settle(&mut stage, 200);
+    obstruct(&mut stage);
+    command(&mut stage, "abort");
+    settle(&mut stage, 200);
+    assert_eq!(phase(&stage), "Failed");
+    let ends = json!({"failed/blue-green/completed": 1});
+    assert_eq!(status(&stage)["run"]["ends"], ends);
+}
+
 #[test]
 fn abort_is_heard_whatever_is_in_the_way() {
     let mut stage = half_way();

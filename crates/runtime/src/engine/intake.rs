@@ -41,13 +41,23 @@ impl Engine {
         {
             self.doubt(&key.cluster);
         }
-        let turned = {
+        let is_list = matches!(news, News::Listed(..));
+        let (turned, complete) = {
             let shared = self.shared.clone();
             let mut state = shared.lock();
             let history = |state: &State| state.history(&key.cluster);
             let before = (unseen(&state, key), history(&state));
+            let mut waited = BTreeSet::new();
+            if is_list {
+                waited = self.unlisted_for(&state, key);
+            }
             self.take_in(&mut state, key, news);
-            before != (unseen(&state, key), history(&state))
+            if !waited.is_empty() {
+                let left = self.unlisted_for(&state, key);
+                waited.retain(|controller| !left.contains(controller));
+            }
+            let turned = before != (unseen(&state, key), history(&state));
+            (turned, waited)
         };
         self.unsettled.insert(key.cluster.clone());
         if let Some(round) = round {
@@ -58,19 +68,46 @@ impl Engine {
         }
         if turned {
             self.replan(&key.cluster);
+        } else if !complete.is_empty() {
+            self.replan_for(&key.cluster, complete);
         }
         self.shared.notify_observers();
     }
 
     /// All work in a cluster is looked at again: what is known has changed, and no object has.
     pub(super) fn replan(&mut self, cluster: &ClusterId) {
+        self.replan_for(cluster, self.started(cluster));
+    }
+
+    fn replan_for(
+        &mut self,
+        cluster: &ClusterId,
+        controllers: impl IntoIterator<Item = &'static str>,
+    ) {
         let stores = self.shared.lock().stores.clone();
         let now = Instant::now();
-        for controller in self.started(cluster) {
+        for controller in controllers {
             for key in self.keys_in(controller, &stores, cluster) {
                 self.queue.changed(&key, now);
             }
         }
+    }
+
+    /// Who asked at run time for a kind as a whole that has not been listed for them yet. Nothing waits for such a list, and where
+    /// there is no object in it, none tells that it is there.
+    fn unlisted_for(&self, state: &State, key: &WatchKey) -> BTreeSet<&'static str> {
+        let site = self.sites.get(&key.cluster);
+        let watched = site.and_then(|site| site.watches.get(key));
+        let Some(watched) = watched.filter(|_| key.name.is_none()) else {
+            return BTreeSet::new();
+        };
+        let is_listed = |store: &StoreKey| state.stores.store(store).is_some_and(Store::is_synced);
+        let stores = watched.stores.iter().filter(|(one, _)| !is_listed(one));
+        let users = stores.flat_map(|(_, users)| users);
+        users
+            .filter(|(_, is_asked)| *is_asked)
+            .map(|(controller, _)| *controller)
+            .collect()
     }
 
     fn take_in(&mut self, state: &mut State, key: &WatchKey, news: News) {

@@ -1,12 +1,18 @@
 //! The order in which positions are tried: drawn, so that a budget reaches others each time, and neighbours, which are
 //! alike, are far from each other.
 
-use super::Job;
+use super::{Effort, Job};
 
-/// All jobs: those that are always made first, the others in an order that is drawn.
-pub(super) fn drawn(jobs: Vec<Job>, draw: u64) -> Vec<Job> {
+/// All jobs: those that are always made first, the others in an order that is drawn. Where the budget bounds the former too, they
+/// are drawn after what is made in any case, so that no scenario is always the last.
+pub(super) fn drawn(jobs: Vec<Job>, effort: &Effort) -> Vec<Job> {
     let (mut always, others): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(|j| j.is_always);
-    always.extend(scattered(others, draw));
+    if effort.is_bounded {
+        let (kept, rest): (Vec<Job>, Vec<Job>) = always.into_iter().partition(|j| j.is_kept);
+        always = kept;
+        always.extend(scattered(rest, effort.draw));
+    }
+    always.extend(scattered(others, effort.draw));
     always
 }
 

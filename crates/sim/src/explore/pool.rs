@@ -10,7 +10,7 @@ use super::report::Report;
 use super::{Aim, Effort, Job, examine};
 use crate::stage::{Unplayable, Wiring};
 
-/// Does all jobs, or stops after enough failures, or when the budget is used up and all are done that are always done. The
+/// Does all jobs, or stops after enough failures, or when the budget is used up and all are done that it does not bound. The
 /// report is the same whatever thread did what.
 pub(super) fn work(
     jobs: &[Job],
@@ -23,7 +23,8 @@ pub(super) fn work(
     let spent = AtomicU64::new(0);
     let is_affordable = |job: &Job| {
         let spent = Duration::from_nanos(spent.load(Ordering::Relaxed));
-        job.is_always || budget.is_none_or(|budget| spent < budget)
+        let is_owed = job.is_kept || job.is_always && !effort.is_bounded;
+        is_owed || budget.is_none_or(|budget| spent < budget)
     };
     let enough = AtomicBool::new(false);
     let shared = Mutex::new((report, None));

@@ -4,12 +4,13 @@
 //! often its spec was changed by the operator. Where a storm delayed restarts, there may be fewer of them, as many as
 //! fit into the delay, but never more. Where something is only ever what was asked for last ([`super::Specifics`]), what was asked
 //! for while all was held up may be left out, and others may have been the first to get it: then only the laws of the capability
-//! judge.
+//! judge. So it is with a workload that a capability brings in steps to what is wanted of it now, where something lasted for long.
 //!
 //! A delay is excused cluster by cluster: by what went wrong in that cluster or at home, where all is decided. What went wrong
 //! in a member excuses nothing in another one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use jiff::SignedDuration;
 use serde_json::Value;
@@ -20,6 +21,9 @@ use super::members::is_forgotten;
 use super::{AFTERMATH, Case, Findings, workload};
 use crate::fault::{EventFault, RequestFault};
 use crate::history::{Change, Event, History, Image, Object, Review};
+
+/// What lasts as long keeps an operator from a version for longer than some people wait with the next one.
+const LONG: Duration = Duration::from_secs(15);
 
 /// G8.
 pub(super) fn same_end(case: &Case<'_>) -> Findings {
@@ -51,7 +55,8 @@ pub(super) fn same_end(case: &Case<'_>) -> Findings {
         let fewer = have < want && have + pair * missed >= want;
         let more = have > want && is_misled(case);
         let is_latest = is_superseded(case, place.1);
-        let other = have != want && is_held_up && is_latest;
+        let is_late = is_latest || is_followed(case, place) && is_held_up_for_long(case);
+        let other = have != want && is_held_up && is_late;
         // What was asked for at once is written at once, or one by one where a fault came between.
         let split = is_latest && case.history.is_disturbed() && have.abs_diff(want) <= 1;
         if fewer || other {
@@ -148,6 +153,19 @@ fn is_held_up(case: &Case<'_>) -> bool {
         || lasting.iter().any(|fault| faults.contains(&fault.name()))
         || events.contains(&EventFault::Drop.name())
         || history.all_spells().next().is_some()
+}
+
+/// The same, where what goes wrong for a time does so for long enough that people have asked for something else meanwhile.
+fn is_held_up_for_long(case: &Case<'_>) -> bool {
+    let spells = case.history.all_spells();
+    let longest = spells.map(|(_, spell)| spell.lasts).max();
+    is_held_up(case) && longest.is_none_or(|longest| longest >= LONG)
+}
+
+/// Whether a capability makes of a workload at home, in steps, what people want of it now.
+fn is_followed(case: &Case<'_>, (cluster, object): &Place<'_>) -> bool {
+    let mut all = case.specifics.iter();
+    cluster.is_local() && all.any(|one| (one.follows)(case, object))
 }
 
 /// Whether an object is asked for the same in the end as in the beginning.

@@ -3,7 +3,7 @@
 use slipway_api::purpose::Purpose;
 
 use super::{Case, Findings, Oracle};
-use crate::history::{Change, Request};
+use crate::history::{Change, Object, Request};
 
 /// What oracles must know of one capability. They learn nothing else of it.
 pub struct Specifics {
@@ -30,6 +30,9 @@ pub struct Specifics {
     /// Resources, as `group/plural`, whose spec it keeps as people want it now: how often it changes that is counted, and what they
     /// wanted while it was held up may be left out.
     pub superseded: &'static [&'static str],
+    /// Whether it makes of this workload, in steps, what people want of it now: what they wanted while it was held up for long
+    /// is left out, with its steps.
+    pub follows: fn(&Case<'_>, &Object) -> bool,
     /// Whether a patch is right whatever has changed meanwhile: also an apply of what others have a part in.
     pub is_unconditional: fn(&Request) -> bool,
     /// Whether a Secret that is written anywhere is one that it makes.

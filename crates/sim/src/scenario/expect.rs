@@ -20,6 +20,18 @@ pub struct During {
     pub to: Duration,
 }
 
+/// What is right as well.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instead {
+    /// Whose field.
+    pub object: Named,
+    /// Which field.
+    pub path: String,
+    /// The field's value.
+    pub is: Value,
+}
+
 /// One expectation: a field of an object, how often workloads were restarted, or an event that was told.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
@@ -43,6 +55,8 @@ pub struct Expectation {
     pub is_not: Option<Value>,
     /// Whether the field, or the object without a path, is there.
     pub exists: Option<bool>,
+    /// Where something went wrong, this is right too: then nothing else is expected here.
+    pub unless: Option<Instead>,
     /// How often the operator restarted workloads until then.
     pub restarts: BTreeMap<Named, u64>,
     /// Reasons of events that were told on objects until then.

@@ -189,6 +189,7 @@ static ENTRY: Entry = Entry {
         statuses: &[],
         orders: &[],
         superseded: &[],
+        follows: |_, _| false,
         is_unconditional: |_| false,
         has_secret: |_| false,
         may_change: |_, _, _| false,

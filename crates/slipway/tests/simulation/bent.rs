@@ -26,15 +26,9 @@ impl Bent {
             earlier: Mutex::default(),
         })
     }
-}
 
-impl Controller for Bent {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
-
-    fn interests(&self) -> Vec<Interest> {
-        let mut all = self.inner.interests();
+    /// The same interests, through other eyes.
+    fn bent(&self, mut all: Vec<Interest>) -> Vec<Interest> {
         for interest in &mut all {
             let is_flipper = interest.kind == slipway_restarts::kinds::FLIPPER;
             let is_workload = interest.kind.group == "apps";
@@ -51,6 +45,16 @@ impl Controller for Bent {
             }
         }
         all
+    }
+}
+
+impl Controller for Bent {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn interests(&self) -> Vec<Interest> {
+        self.bent(self.inner.interests())
     }
 
     fn lease(&self) -> &'static str {
@@ -70,7 +74,7 @@ impl Controller for Bent {
     }
 
     fn interests_in(&self, stores: &Stores, cluster: &ClusterId) -> Vec<Interest> {
-        self.inner.interests_in(stores, cluster)
+        self.bent(self.inner.interests_in(stores, cluster))
     }
 
     fn members(&self, stores: &Stores) -> Vec<Member> {

@@ -215,6 +215,13 @@ impl Canary<'_> {
         waits.is_some_and(|waits| !waits.is_empty())
     }
 
+    /// Whether it has a webhook of a type.
+    pub(super) fn has_hook(&self, wanted: &str) -> bool {
+        let hooks = self.image.at("/spec/analysis/webhooks");
+        let mut hooks = hooks.and_then(Value::as_array).into_iter().flatten();
+        hooks.any(|hook| hook.get("type").and_then(Value::as_str) == Some(wanted))
+    }
+
     /// Objects that may divide its traffic: resource and name.
     pub(super) fn routes(&self) -> Vec<(&'static str, String)> {
         let own = self.image.text("/spec/routeRef/name");

@@ -5,7 +5,7 @@ use slipway_api::purpose::canary as purpose;
 use slipway_sim::history::{Change, Object, Request};
 use slipway_sim::oracles::{Case, Fleeting, Oracle, Specifics};
 
-use super::oracles::{CANARIES, Canary, Scene};
+use super::oracles::{CANARIES, Canary, DAEMON_SETS, DEPLOYMENTS, Scene};
 use super::{CAPABILITY, oracles};
 
 pub(super) static SPECIFICS: Specifics = Specifics {
@@ -31,6 +31,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     statuses: &[(CANARIES, "Canary")],
     orders: &["canaries"],
     superseded: &[],
+    follows,
     is_unconditional: |_| false,
     has_secret: |_| false,
     may_change,
@@ -48,6 +49,14 @@ fn may_change(case: &Case<'_>, change: &Change, request: &Request) -> bool {
     scene
         .canaries()
         .any(|canary| canary.is_about(&change.object) || is_copy(&scene, &canary, &change.object))
+}
+
+/// A Canary's workload and the copy of it: a version that came while the operator was away, and was replaced meanwhile, has no run.
+fn follows(case: &Case<'_>, object: &Object) -> bool {
+    let (start, end) = (case.history.base, u64::MAX);
+    let scenes = [start, end].map(|version| Scene::at(case.history, version));
+    let is_workload = [DEPLOYMENTS, DAEMON_SETS].contains(&&*object.0);
+    is_workload && scenes.iter().any(|scene| scene.of(object).is_some())
 }
 
 /// Whether it is a copy of what a Canary's workload is configured with.

@@ -22,6 +22,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     statuses: &[(FLIPPERS, "Flipper")],
     orders: &["flippers"],
     superseded: &[],
+    follows: |_, _| false,
     is_unconditional: |_| false,
     has_secret: |_| false,
     may_change,

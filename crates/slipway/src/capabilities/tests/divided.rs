@@ -1,10 +1,14 @@
 //! Histories of traffic that was divided.
 
+use std::time::Duration;
+
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 use slipway_api::purpose::canary as purpose;
 use slipway_kernel::Purpose;
-use slipway_sim::history::Asked;
+use slipway_sim::history::{Asked, Event};
 use slipway_sim::routes::{TAKEN, TRAFFIC_SPLITS};
+use slipway_sim::spell::{Disturbance, Spell};
 
 use super::made::{Made, merge, object};
 use super::objects;
@@ -237,6 +241,53 @@ fn promoted_after(value: &str, is_newer: bool) -> Made {
     made
 }
 
+/// A version whose pods are ready is sent back after so many failed checks.
+fn sent_back_after(failed: i64) -> Made {
+    let mut made = running();
+    let body = json!({"status": {"phase": "Failed", "canaryWeight": 0, "failedChecks": failed}});
+    patch(&mut made, CANARIES, "web", None, &body);
+    split(&mut made, 0, 100);
+    taken(&mut made, 0);
+    size(&mut made, "web", 0);
+    slice(&mut made, "web-canary", 0);
+    made.pass(600);
+    made
+}
+
+/// A workload is not touched in a run in which the API is away for so long, and goes down and up twice in the one without.
+fn untouched(name: &str, away: u64) -> Made {
+    let run = |sizes: &[i64]| {
+        let mut made = begun(&json!({}));
+        deployment(&mut made, "other", (3, 3), "other:1");
+        made.history.base = made.history.changes.len() as u64;
+        for replicas in sizes {
+            size(&mut made, name, *replicas);
+        }
+        made.pass(3_600);
+        made
+    };
+    let (wanted, mut made) = (run(&[0, 3, 0, 3]), run(&[]));
+    let lasts = Duration::from_secs(away);
+    let spell = Spell::new(Disturbance::Outage, Duration::ZERO, lasts);
+    made.mark(Event::Spell(spell), -3_600);
+    made.reference = Some(Box::new(wanted.history));
+    made
+}
+
+/// A Canary of which it is expected that it succeeds, or, where something went wrong, that it fails, is in this phase.
+fn expected(phase: &str, is_disturbed: bool) -> Made {
+    let mut made = begun(&json!({}));
+    status(&mut made, phase, 0);
+    made.pass(600);
+    if is_disturbed {
+        made.history.calm += SignedDuration::from_secs(1);
+    }
+    let field = "object: Canary shop/web, path: status.phase";
+    let text = format!("{{{field}, is: Succeeded, unless: {{{field}, is: Failed}}}}");
+    made.scenario.expect = vec![serde_saphyr::from_str(&text).unwrap()];
+    made
+}
+
 /// One bad history for each oracle of canary.
 pub(super) fn bad(id: &str) -> Option<Made> {
     let mut made = running();
@@ -301,6 +352,38 @@ fn a_version_is_promoted_by_what_was_last_measured_of_it() {
 fn a_version_that_comes_after_a_run_is_tried_in_time() {
     for (after, is_bad) in [(Some(10), false), (None, true)] {
         assert_eq!(objects("T8", &next(after)), is_bad, "{after:?}");
+    }
+}
+
+#[test]
+fn nobody_is_sent_back_for_nothing() {
+    for (failed, is_bad) in [(1, false), (0, true)] {
+        assert_eq!(objects("L1", &sent_back_after(failed)), is_bad, "{failed}");
+    }
+}
+
+/// Only what a Canary is about, and only where the operator was away for longer than people wait.
+#[test]
+fn a_version_that_was_replaced_while_all_was_held_up_has_no_run() {
+    for (name, away, is_bad) in [("web", 60, false), ("web", 4, true), ("other", 60, true)] {
+        assert_eq!(
+            objects("G8", &untouched(name, away)),
+            is_bad,
+            "{name} {away}"
+        );
+    }
+}
+
+#[test]
+fn what_is_right_as_well_is_so_only_where_something_went_wrong() {
+    for (phase, is_disturbed, is_bad) in [
+        ("Succeeded", false, false),
+        ("Failed", true, false),
+        ("Failed", false, true),
+        ("Progressing", true, true),
+    ] {
+        let made = expected(phase, is_disturbed);
+        assert_eq!(objects("expect", &made), is_bad, "{phase} {is_disturbed}");
     }
 }
 

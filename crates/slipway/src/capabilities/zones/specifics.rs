@@ -22,6 +22,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     statuses: &[],
     orders: &[],
     superseded: &[],
+    follows: |_, _| false,
     is_unconditional: is_date,
     has_secret: |_| false,
     may_change,

@@ -24,6 +24,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     statuses: &[],
     orders: &["configmaps"],
     superseded: &[],
+    follows: |_, _| false,
     is_unconditional: |_| false,
     has_secret: |_| false,
     may_change: |_, change, request| {

@@ -20,6 +20,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     statuses: &[],
     orders: &[],
     superseded: &[],
+    follows: |_, _| false,
     is_unconditional: |_| false,
     has_secret: |_| false,
     may_change: |_, _, _| false,
