@@ -8,13 +8,14 @@ use slipway_api::canary::Phase;
 use slipway_kernel::Kind;
 
 use super::configs::{self, Copy};
-use super::leave::Leave;
+use super::leave::{Leave, leave};
 use super::primary;
 use super::readiness::Workload;
 use super::scene::{Obstacle, Seen, Stand, is_there};
 use super::{scaler, services};
 use crate::engine::{Deed, Deeds, Revision, Weights};
 use crate::kinds::{self, AUTOSCALER, SERVICE};
+use crate::places::Places;
 use crate::reasons::Reason;
 use crate::router::{self, Ensured, Write};
 
@@ -51,6 +52,10 @@ impl Acts {
 pub fn acts(seen: &Seen<'_>, stand: &Stand, deeds: &Deeds) -> Acts {
     let mut acts = Acts::default();
     let is_over = matches!(stand.run.phase, Phase::Terminating | Phase::Terminated);
+    if stand.asked.rules.suspend {
+        let leads = leave(seen).and_then(|leave| lead(seen, &leave));
+        acts.list.extend(leads.map(Act::Write));
+    }
     if stand.asked.rules.suspend || is_over {
         return acts;
     }
@@ -289,6 +294,28 @@ fn sizes(stand: &Stand, deeds: &Deeds, acts: &mut Acts) {
             acts.write(workload(stand.kind), name, body, false);
         }
     }
+}
+
+/// How the apex is led to the copy again, where that served before and something else is led to: whatever is wrong with the
+/// Canary, nobody else is there to answer.
+pub fn lead(seen: &Seen<'_>, leave: &Leave) -> Option<Write> {
+    let (run, names) = (&leave.run, &leave.names);
+    let is_begun = run.serving.is_some() && run.phase != Phase::Initializing;
+    let is_over = matches!(run.phase, Phase::Terminating | Phase::Terminated);
+    // What the Canary has not followed yet is not turned.
+    let is_turned = Places::read(&run.places)
+        .is_none_or(|known| (&known.target, &known.apex) == (&names.target, &names.apex));
+    if !is_begun || is_over || !is_turned || !is_there(&leave.source) {
+        return None;
+    }
+    let label = leave.label.as_ref()?;
+    let there = seen.objects.get("Service", &names.apex)?;
+    let is_so = services::leads_to_copy(there, label) || !router::is_ours(&leave.route, there);
+    (!is_so).then(|| Write::Patch {
+        kind: SERVICE,
+        name: names.apex.clone(),
+        body: services::lead(label),
+    })
 }
 
 /// How a person's own routes become what they were, when the Canary goes; nothing if they are.

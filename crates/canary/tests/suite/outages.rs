@@ -65,6 +65,101 @@ fn an_apex_that_somebody_applies_again_leads_to_the_copy_although_that_is_not_wh
     }
 }
 
+/// A step after somebody has applied their Service again; gives what it leads to then.
+fn applied_again(stage: &mut Stage) -> Value {
+    let applied = json!({"spec": {"selector": {"app": "web"}}});
+    stage.patch("Service", "shop", "web", &applied);
+    for _ in 0..3 {
+        stage.step();
+        controllers(stage);
+    }
+    let apex = stage.get("Service", "shop", "web").unwrap();
+    apex["spec"]["selector"]["app"].clone()
+}
+
+#[test]
+fn an_apex_that_somebody_applies_again_leads_to_the_copy_whatever_is_in_the_way() {
+    let scaler =
+        json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "name": "gone"});
+    let obstacles = [
+        (
+            "InvalidSpec",
+            json!({"analysis": {"threshold": 1, "iterations": null, "stepWeights": [10, 10]}, "provider": "smi:v1alpha1"}),
+        ),
+        ("InvalidSpec", json!({"provider": "istoi"})),
+        ("AutoscalerNotFound", json!({"autoscalerRef": scaler})),
+        (
+            "Unsupported",
+            json!({"analysis": {"alerts": [{"name": "a", "providerRef": {"name": "p"}}]}}),
+        ),
+    ];
+    for (reason, obstacle) in obstacles {
+        let mut stage = stage(&json!({}));
+        until(&mut stage, "Initialized");
+        stage.put(
+            json!({"apiVersion": "flagger.app/v1beta1", "kind": "AlertProvider",
+            "metadata": {"name": "p", "namespace": "shop"}, "spec": {"type": "rocket"}}),
+        );
+        stage.patch("Canary", "shop", "web", &json!({"spec": obstacle}));
+        settle(&mut stage, 200);
+        let waits = status(&stage)["waitingFor"][0].clone();
+        assert_eq!(waits["reason"], reason, "{waits}");
+        assert_eq!(applied_again(&mut stage), "web-primary", "{obstacle}");
+    }
+    // A template that names what is not there.
+    let mut missing = stage(&json!({}));
+    until(&mut missing, "Initialized");
+    let env = json!([{"configMapRef": {"name": "gone"}}]);
+    let containers = json!([{"name": "c", "image": "web:2", "envFrom": env}]);
+    let patch = json!({"spec": {"template": {"spec": {"containers": containers}}}});
+    missing.patch("Deployment", "shop", "web", &patch);
+    settle(&mut missing, 200);
+    assert_eq!(
+        status(&missing)["waitingFor"][0]["reason"],
+        "ConfigNotFound"
+    );
+    assert_eq!(applied_again(&mut missing), "web-primary");
+    // In the middle of a run it would be the new version's pods.
+    let analysis = json!({"iterations": null, "stepWeights": [50, 100]});
+    let mut running = stage(&json!({"provider": "smi:v1alpha1", "analysis": analysis}));
+    until(&mut running, "Initialized");
+    push(&mut running, "web:2");
+    settle(&mut running, 200);
+    assert_eq!(split(&running), "50");
+    let steps = json!({"spec": {"analysis": {"stepWeights": [10, 10]}}});
+    running.patch("Canary", "shop", "web", &steps);
+    settle(&mut running, 200);
+    assert_eq!(applied_again(&mut running), "web-primary");
+}
+
+#[test]
+fn an_apex_that_somebody_applies_again_leads_to_the_copy_also_while_all_is_suspended() {
+    let mut stage = stage(&json!({}));
+    until(&mut stage, "Initialized");
+    stage.patch("Canary", "shop", "web", &json!({"spec": {"suspend": true}}));
+    settle(&mut stage, 200);
+    assert_eq!(applied_again(&mut stage), "web-primary");
+}
+
+#[test]
+fn nothing_is_led_to_a_copy_that_has_never_served_whatever_is_in_the_way() {
+    let mut stage = stage(&json!({}));
+    stage.put(json!({"apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"ports": [{"port": 80}], "selector": {"app": "web"}}}));
+    for _ in 0..3 {
+        // The copy is made, and does not become ready.
+        stage.step();
+    }
+    stage.patch(
+        "Canary",
+        "shop",
+        "web",
+        &json!({"spec": {"provider": "istoi"}}),
+    );
+    assert_eq!(applied_again(&mut stage), "web");
+}
+
 #[test]
 fn who_is_aborted_keeps_its_traffic_while_it_alone_answers() {
     let mut play = recreated();
