@@ -155,7 +155,7 @@ pub fn advance(rules: &Rules, run: &Run, sight: &Sight, answers: &Answers, now: 
 /// What becomes of a run whose Canary cannot be followed any more, where its version is to have no more than this weight: it
 /// failed. Those who want to know its end are told when it can be followed again.
 pub fn withdrawn(run: &Run, weight: u8, way: &str, now: Timestamp) -> Run {
-    let is_end = run.phase.is_running();
+    let is_end = run.phase.is_running() || run.phase == Phase::Waiting;
     let mut after = Run {
         phase: Phase::Failed,
         serving: run.serving.clone(),

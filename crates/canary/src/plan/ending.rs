@@ -95,7 +95,13 @@ fn give_all_back(look: &Look<'_>, plan: &mut Plan) {
         terminate(look, &leave, plan);
         return;
     }
-    if let Some(abort) = &leave.abort {
+    // Where nothing is remembered, an abort may be older than the deletion, and meant for a version.
+    let is_kept = look
+        .canary
+        .status
+        .as_ref()
+        .is_some_and(|status| status.run.is_some());
+    if let Some(abort) = leave.abort.as_ref().filter(|_| is_kept) {
         let report = Report::new(look.world, look.now);
         let text = format!("Let go of as it is, {}", abort.because);
         plan.events.push(report.event(EventType::Warning, &text));
@@ -205,6 +211,10 @@ fn terminate(look: &Look<'_>, leave: &Leave, plan: &mut Plan) {
     let mut run = leave.run.clone();
     run.phase = Phase::Terminating;
     run.free_since = None;
+    if let Some(abort) = &leave.abort {
+        // It was meant for a version, and not for the deletion.
+        run.command = Some(abort.id.clone());
+    }
     if !leave.source.state().is_down() {
         (run.weight, run.mirrored) = (0, false);
     }

@@ -29,7 +29,8 @@ pub(super) fn retreat(look: &Look<'_>, obstacle: &Obstacle, plan: &mut Plan) -> 
         draw_back(look, &leave, plan);
         return false;
     }
-    if !leave.run.phase.is_running() && !has_traffic(&leave.run) {
+    let is_begun = leave.run.phase.is_running() || leave.run.phase == Phase::Waiting;
+    if !is_begun && !has_traffic(&leave.run) {
         return false;
     }
     let Some(why) = why(&leave) else {

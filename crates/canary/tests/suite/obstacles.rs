@@ -28,7 +28,7 @@ fn share(stage: &Stage) -> String {
     weight.as_str().unwrap().to_owned()
 }
 
-fn command(stage: &mut Stage, verb: &str) {
+pub(crate) fn command(stage: &mut Stage, verb: &str) {
     let written = json!({"verb": verb, "by": "ann", "reason": "because"}).to_string();
     let annotations = json!({slipway_api::flagger::COMMAND: written});
     let patch = json!({"metadata": {"annotations": annotations}});
@@ -159,6 +159,21 @@ fn a_deletion_that_waits_for_ever_can_be_aborted() {
     command(&mut stage, "abort");
     stage.step();
     assert_eq!(finalizers(&stage), json!([]));
+}
+
+#[test]
+fn a_version_that_waits_for_approval_can_be_aborted_whatever_is_in_the_way() {
+    let hook = json!({"name": "start", "type": "confirm-rollout", "url": "http://gate.shop/"});
+    let mut stage = stage(&json!({"analysis": {"webhooks": [hook]}}));
+    until(&mut stage, "Initialized");
+    push(&mut stage, "web:2");
+    settle(&mut stage, 403);
+    assert_eq!(phase(&stage), "Waiting", "{:#}", status(&stage));
+    obstruct(&mut stage);
+    settle(&mut stage, 403);
+    command(&mut stage, "abort");
+    settle(&mut stage, 403);
+    assert_eq!(phase(&stage), "Failed");
 }
 
 /// A gateway that takes the route.
