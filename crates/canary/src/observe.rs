@@ -254,6 +254,14 @@ impl Gathering<'_> {
                 self.object(&kind, name, world);
             }
         }
+        // What the last run went by may have to be given back, where it can still be seen.
+        let former = Provider::of_run(canary).into_iter().flat_map(router::kinds);
+        let is_seen = |kind: &Kind| self.stores.is_synced::<Whole>(self.cluster, kind);
+        for kind in former.filter(is_seen) {
+            for name in &names {
+                self.object(&kind, name, world);
+            }
+        }
         Some(())
     }
 

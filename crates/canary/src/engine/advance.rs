@@ -204,6 +204,9 @@ impl Look<'_> {
         if let Some(next) = self.command() {
             return next;
         }
+        if let Some(next) = self.moved() {
+            return next;
+        }
         let Some(wanted) = self.sight.target.revision.as_ref() else {
             return self.without_target();
         };

@@ -40,6 +40,24 @@ impl Look<'_> {
         .tell("Initialization done", Some(Level::Info))
     }
 
+    /// Between two runs, what traffic goes by is what is asked for: that is remembered before anything of it is changed.
+    pub(super) fn moved(&self) -> Option<Next> {
+        let (run, rules) = (self.run, self.rules);
+        let is_idle = matches!(
+            run.phase,
+            Phase::Initialized | Phase::Succeeded | Phase::Failed | Phase::Waiting
+        );
+        let is_left = run.weight == 0 && !run.draining;
+        let is_known = run.router.is_some() && !run.places.is_empty();
+        let is_same = run.router.as_ref() == Some(&rules.router) && run.places == rules.places;
+        (is_idle && is_left && is_known && !is_same).then(|| {
+            self.change(|run| {
+                run.router = Some(rules.router.clone());
+                run.places.clone_from(&rules.places);
+            })
+        })
+    }
+
     /// Nothing goes on; is there something new?
     pub(super) fn idle(&self, wanted: &Revision) -> Next {
         if self.rules.finish == Finish::IntoSource && self.is_deserted() {

@@ -19,7 +19,7 @@ use crate::router::{self, Write};
 use crate::spec::grace;
 use crate::standalone::acts::{draw_back, give_back, restore, workload};
 use crate::standalone::adopt;
-use crate::standalone::leave::{Leave, leave};
+use crate::standalone::leave::{Leave, former, leave};
 use crate::standalone::primary;
 use crate::standalone::revert::{self, Step};
 use crate::standalone::scene::{Obstacle, Stand};
@@ -31,6 +31,11 @@ pub(super) fn end(
     stood: Result<&Stand, &Obstacle>,
     plan: &mut Plan,
 ) -> bool {
+    let is_live = matches!(guard, Guard::Unguarded | Guard::Guarded);
+    let is_followed = stood.is_ok_and(|stand| !stand.asked.rules.suspend);
+    if is_live && is_followed && give_former_back(look, plan) {
+        return true;
+    }
     match (guard, stood) {
         // The finalizer is that program's as well: it gives back what is to be.
         (Guard::Ending, Err(obstacle)) if obstacle.reason == Reason::FlaggerRuns => false,
@@ -60,6 +65,18 @@ pub(super) fn end(
         (Guard::Released, _) => true,
         _ => false,
     }
+}
+
+/// What a person owns, and traffic does not go by any more, becomes what it was before anything else is done; gives whether it
+/// has to.
+fn give_former_back(look: &Look<'_>, plan: &mut Plan) -> bool {
+    let writes = former(&look.seen());
+    let is_needed = !writes.is_empty();
+    for write in writes {
+        undo(look, write, plan);
+    }
+    Report::new(look.world, look.now).refused(plan);
+    is_needed
 }
 
 /// Whether what serves is ours.

@@ -336,14 +336,15 @@ pub fn give_back(seen: &Seen<'_>, leave: &Leave) -> Vec<Write> {
     let Some(label) = &leave.label else {
         return all;
     };
-    let body = services::give_back(label);
-    let there = seen.objects.get("Service", &leave.names.apex);
-    if there.is_some_and(|there| services::leads_to_copy(there, label)) {
-        all.push(Write::Patch {
-            kind: SERVICE,
-            name: leave.names.apex.clone(),
-            body,
-        });
-    }
+    let is_led = |name: &&String| {
+        let there = seen.objects.get("Service", name);
+        there.is_some_and(|there| services::leads_to_copy(there, label))
+    };
+    let apexes = leave.former.iter().chain([&leave.names.apex]);
+    all.extend(apexes.filter(is_led).map(|name| Write::Patch {
+        kind: SERVICE,
+        name: name.clone(),
+        body: services::give_back(label),
+    }));
     all
 }

@@ -160,7 +160,7 @@ fn asked(seen: &Seen<'_>) -> Result<Asked, Problem> {
     let mut asked = spec::read_with(spec, provider)?;
     let places = Places::of_canary(seen.canary);
     asked.rules.places = places.kept();
-    if places != Places::of_spec(spec) {
+    if !places.is_of(spec) {
         let message = "spec.targetRef, service.name, routeRef and ingressRef are followed from the next run on";
         asked.warnings.push(message.to_owned());
     }
