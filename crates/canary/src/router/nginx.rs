@@ -8,7 +8,7 @@ use slipway_api::foreign::istio::StringMatch;
 use slipway_kernel::Kind;
 use slipway_kernel::fields::{strings, text};
 
-use super::parts::{covers, is_ours, understood};
+use super::parts::{covers, is_ours, is_taken, understood};
 use super::{Abilities, Builtin, CannotRoute, Objects, Route, Router, Write};
 use crate::engine::{Routing, Weights};
 use crate::measures::{rate, rated};
@@ -126,7 +126,7 @@ fn writes(route: &Route, objects: &Objects, weights: Weights) -> Result<Vec<Writ
         );
         metadata.insert("annotations".to_owned(), wanted);
     }
-    if seen.is_some_and(|seen| !is_ours(route, seen)) {
+    if seen.is_some_and(|seen| !is_taken(route, seen, &body)) {
         return Err(CannotRoute::NotOurs { kind: KIND, name });
     }
     if seen.is_some_and(|seen| covers(seen, &body)) {

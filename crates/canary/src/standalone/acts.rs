@@ -238,6 +238,10 @@ fn copys_scaler(seen: &Seen<'_>, stand: &Stand, acts: &mut Acts) {
     if !is_there(&stand.sight.source) {
         return;
     }
+    if let Some(obstacle) = foreign_scaler(seen, stand) {
+        acts.obstacles.push(obstacle);
+        return;
+    }
     let wanted = scaler::scaler(asked, theirs, &stand.names, &stand.owner);
     let there = stand.scaler(seen, true).ok().flatten();
     let is_due = there.is_none() || stand.run.phase == Phase::Promoting;
@@ -245,6 +249,21 @@ fn copys_scaler(seen: &Seen<'_>, stand: &Stand, acts: &mut Acts) {
     if is_due && !is_so {
         acts.write(AUTOSCALER, &scaler::name(asked), wanted, true);
     }
+}
+
+/// Why the copy's autoscaler is not ours to write, if it is not: a person may have made one of this name.
+pub(super) fn foreign_scaler(seen: &Seen<'_>, stand: &Stand) -> Option<Obstacle> {
+    let asked = seen.canary.spec.autoscaler_ref.as_ref()?;
+    let there = stand.scaler(seen, true).ok().flatten()?;
+    let theirs = stand.scaler(seen, false).ok().flatten()?;
+    let wanted = scaler::scaler(asked, theirs, &stand.names, &stand.owner);
+    (!router::is_taken(&stand.route, there, &wanted)).then(|| {
+        let name = scaler::name(asked);
+        let message = format!(
+            "HorizontalPodAutoscaler {name} has the name of the copy's, and this Canary did not make it; delete or rename it"
+        );
+        Obstacle::new(Reason::NotOurs, message)
+    })
 }
 
 /// Routing objects are as the run says; where the target is not to get more yet, they are left.
