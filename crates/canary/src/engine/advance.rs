@@ -216,6 +216,9 @@ impl Look<'_> {
         if let Some(next) = self.resumed() {
             return next;
         }
+        if let Some(next) = self.rescued() {
+            return next;
+        }
         if self.sight.source.readiness == Readiness::Missing
             && let Some(next) = self.without_source(wanted)
         {
@@ -358,6 +361,8 @@ impl Look<'_> {
             run.weight = if can { 100 } else { kept };
             // All requests, and not those alone that match: nobody else answers the others.
             run.matching = false;
+            // It was not sent back: what it does not get now it gets when it is ready.
+            run.held_since = Some(self.now);
         })
         .warn(text, Some(Level::Error))
     }

@@ -120,9 +120,11 @@ impl Look<'_> {
         next.until(Some(at))
     }
 
-    /// Whether a promotion failed, and the target has the traffic; or it has some because nobody else answers.
-    fn is_stranded(&self) -> bool {
-        self.run.weight > 0 && self.rules.finish == Finish::IntoSource
+    /// Whether a promotion failed, and the target has the traffic, or gets it when it is ready; or it has some because nobody else
+    /// answers.
+    pub(super) fn is_stranded(&self) -> bool {
+        let is_held = self.run.weight > 0 || self.run.held_since.is_some();
+        is_held && self.rules.finish == Finish::IntoSource
     }
 
     /// What was tried last is still what is wanted, or its promotion failed and it has the traffic. That goes back to what serves
@@ -150,7 +152,10 @@ impl Look<'_> {
         }
         if source.serves(self.run.serving.as_ref()) && source.size >= self.needed() {
             return self
-                .change(|run| (run.weight, run.draining, run.free_since) = (0, true, None))
+                .change(|run| {
+                    (run.weight, run.draining, run.free_since) = (0, true, None);
+                    run.held_since = None;
+                })
                 .tell(
                     "The serving version is ready again, and gets all traffic",
                     Some(Level::Info),
@@ -207,9 +212,10 @@ impl Look<'_> {
             });
         }
         let source = &self.sight.source;
-        if self.run.weight > 0 && source.serves(self.run.serving.as_ref()) {
+        if self.is_stranded() && source.serves(self.run.serving.as_ref()) {
             let change = self.change(|run| {
                 (run.weight, run.draining, run.free_since) = (0, true, None);
+                run.held_since = None;
             });
             return change.tell(
                 "The serving version is ready again, and gets all traffic",

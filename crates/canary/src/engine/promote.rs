@@ -202,6 +202,31 @@ impl Look<'_> {
             )
     }
 
+    /// A version that was proven, and is ready, gets all requests where nobody else answers any: in its promotion, and after one
+    /// that failed. The source gets them back when it is ready.
+    pub(super) fn rescued(&self) -> Option<Next> {
+        let (run, target) = (self.run, &self.sight.target);
+        let is_meant = match run.phase {
+            Phase::Promoting => true,
+            Phase::Failed => !run.draining && self.is_stranded(),
+            _ => false,
+        };
+        let can = self.rules.finish == Finish::IntoSource && self.rules.is_live();
+        let source = self.sight.source.state();
+        let is_needed = source.is_down() && (run.weight < 100 || run.matching);
+        if !is_meant || !can || !is_needed || !target.serves(run.target.as_ref()) {
+            return None;
+        }
+        let next = self.change(|run| {
+            (run.weight, run.matching, run.free_since) = (100, false, None);
+        });
+        let why = source.why();
+        let text = format!(
+            "Nobody answers for the serving version: {why}; all traffic goes to the new version"
+        );
+        Some(next.warn(text, Some(Level::Warn)))
+    }
+
     /// The source breaks after it got the traffic, and the target is still there to take it.
     fn broken(&self, wanted: &Revision) -> Option<Next> {
         let is_new = self.run.is_new() && self.run.target.as_ref() == Some(wanted);

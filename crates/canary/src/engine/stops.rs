@@ -44,6 +44,9 @@ impl Look<'_> {
         if self.rules.finish == Finish::IntoSource && self.is_deserted() {
             return self.unload("The new version went down");
         }
+        if let Some(next) = self.rescued() {
+            return next;
+        }
         let has_traffic = self.run.weights() != Weights::SOURCE;
         if has_traffic && self.run.target.as_ref() != Some(wanted) {
             match self.run.phase {

@@ -17,15 +17,86 @@ fn down() -> Readiness {
     Readiness::Down("0 of 3 pods are available".to_owned())
 }
 
-/// A promotion at this weight whose source has lost its pods: its strategy is `Recreate`.
+/// A promotion whose source has lost its pods: its strategy is `Recreate`. The version, which is ready, has all traffic meanwhile.
 fn recreated() -> Play {
     let mut play = Play::new(by_weights(&[50]));
     play.push("v2").settle();
     (play.heals, play.recreates) = (false, true);
     play.ticks(1);
-    assert_eq!((play.run.phase, play.run.weight), (Phase::Promoting, 50));
+    assert_eq!((play.run.phase, play.run.weight), (Phase::Promoting, 100));
+    assert_eq!(play.sight.routing.weights, Some(Weights::to_target(100)));
     assert!(play.sight.source.state().is_down());
     play
+}
+
+#[test]
+fn a_proven_version_gets_all_traffic_while_nobody_else_answers() {
+    let mut play = recreated();
+    assert!(play.alerts.iter().any(|text| text.contains("Nobody")));
+    play.sight.source.readiness = Readiness::Ready;
+    assert_eq!(play.finish(), Phase::Succeeded);
+    assert_eq!(play.sight.routing.weights, Some(Weights::SOURCE));
+}
+
+#[test]
+fn a_promotion_that_failed_with_one_pod_unready_leaves_nobody_without_an_answer() {
+    let short = || Readiness::Partly("9 of 10 pods are available".to_owned());
+    for weight in [50, 100] {
+        let mut play = Play::new(by_weights(&[weight]));
+        play.push("v2").settle();
+        (play.heals, play.recreates) = (false, true);
+        play.sight.target.readiness = short();
+        play.run.phase = Phase::Promoting;
+        play.sight.source.readiness = down();
+        play.sight.source.revision = Some(version("v2"));
+        play.sight.source.attempt = Some(0);
+        play.finish();
+        assert_eq!((play.run.phase, play.run.weight), (Phase::Failed, weight));
+        play.sight.target.readiness = Readiness::Ready;
+        play.settle();
+        assert_eq!(play.sight.routing.weights, Some(Weights::to_target(100)));
+        // It goes on as after every promotion that failed.
+        play.sight.source.readiness = Readiness::Ready;
+        assert_eq!(play.finish(), Phase::Succeeded);
+    }
+}
+
+#[test]
+fn a_copy_that_somebody_deletes_leaves_all_traffic_with_a_version_that_becomes_ready() {
+    for is_started in [false, true] {
+        let mut play = Play::new(by_weights(&[10, 50]));
+        play.heals = is_started;
+        play.push("v2").settle();
+        play.heals = false;
+        if is_started {
+            play.sight.target.readiness = Readiness::Partly("one restarts".to_owned());
+        }
+        play.sight.source = slipway_canary::engine::Side {
+            full: 1,
+            ..Default::default()
+        };
+        play.settle();
+        assert_eq!(play.run.phase, Phase::Failed);
+        play.sight.target.readiness = Readiness::Ready;
+        play.settle();
+        assert_eq!(play.sight.routing.weights, Some(Weights::to_target(100)));
+    }
+}
+
+#[test]
+fn a_version_that_was_sent_back_gets_nothing_although_nobody_else_answers() {
+    let mut play = Play::new(by_weights(&[50]));
+    play.push("v2").settle();
+    play.command(Verb::Abort, "1").settle();
+    assert_eq!((play.run.phase, play.sight.target.size), (Phase::Failed, 0));
+    // Somebody scales it up again; then the pods of what serves go. It failed, and is not the answer.
+    play.heals = false;
+    play.sight.target.size = 3;
+    play.settle();
+    play.sight.source.readiness = down();
+    let run = play.run.clone();
+    play.settle();
+    assert_eq!(play.run, run);
 }
 
 /// Plain Services, or a route of our own: who is idle, with some of the copy's pods unready.
@@ -164,8 +235,8 @@ fn nothing_is_led_to_a_copy_that_has_never_served_whatever_is_in_the_way() {
 fn who_is_aborted_keeps_its_traffic_while_it_alone_answers() {
     let mut play = recreated();
     play.command(Verb::Abort, "1").settle();
-    assert_eq!((play.run.phase, play.run.weight), (Phase::Failed, 50));
-    assert_eq!(play.sight.routing.weights, Some(Weights::to_target(50)));
+    assert_eq!((play.run.phase, play.run.weight), (Phase::Failed, 100));
+    assert_eq!(play.sight.routing.weights, Some(Weights::to_target(100)));
     assert!(play.sight.target.size > 0);
     assert!(play.holds.contains(&Reason::SourceNotReady), "it is said");
     assert!(play.done.contains(&Deed::Template(version("v1"))));
@@ -181,8 +252,8 @@ fn who_is_aborted_keeps_its_traffic_while_it_alone_answers() {
 fn a_version_that_comes_in_a_promotion_takes_nothing_from_who_alone_answers() {
     let mut play = recreated();
     play.push("v3").settle();
-    assert_eq!((play.run.phase, play.run.weight), (Phase::Promoting, 50));
-    assert_eq!(play.sight.routing.weights, Some(Weights::to_target(50)));
+    assert_eq!((play.run.phase, play.run.weight), (Phase::Promoting, 100));
+    assert_eq!(play.sight.routing.weights, Some(Weights::to_target(100)));
     play.sight.source.readiness = Readiness::Ready;
     play.sight.target.readiness = Readiness::Ready;
     play.heals = true;
