@@ -104,7 +104,7 @@ impl Look<'_> {
                     run.phase = Phase::Finalising;
                     run.weight = 0;
                     (run.due, run.free_since) = (None, None);
-                    run.held_since = Some(self.now);
+                    run.held_since = run.held_since.or(Some(self.now));
                 })
                 .tell("Routing all traffic to the serving version", None);
         }
@@ -164,6 +164,10 @@ impl Look<'_> {
             }
             Finish::OntoTarget => self.sight.source.size == 0 || !self.run.is_new(),
         };
+        let source = self.sight.source.state();
+        if !is_done && self.rules.finish == Finish::IntoSource && source.is_down() {
+            return self.hold_for(Reason::SourceNotReady, &source);
+        }
         if !is_done {
             return self.drains();
         }
@@ -202,12 +206,12 @@ impl Look<'_> {
             )
     }
 
-    /// A version that was proven, and is ready, gets all requests where nobody else answers any: in its promotion, and after one
-    /// that failed. The source gets them back when it is ready.
+    /// A version that was proven, and is ready, gets all requests where nobody else answers any: in its promotion, until its pods are
+    /// put away, and after one that failed. The source gets them back when it is ready.
     pub(super) fn rescued(&self) -> Option<Next> {
         let (run, target) = (self.run, &self.sight.target);
         let is_meant = match run.phase {
-            Phase::Promoting => true,
+            Phase::Promoting | Phase::Finalising => true,
             Phase::Failed => !run.draining && self.is_stranded(),
             _ => false,
         };
@@ -219,6 +223,10 @@ impl Look<'_> {
         }
         let next = self.change(|run| {
             (run.weight, run.matching, run.free_since) = (100, false, None);
+            if run.phase == Phase::Finalising && run.is_new() {
+                // The time that what serves has for it goes on.
+                (run.phase, run.step_since) = (Phase::Promoting, Some(self.now));
+            }
         });
         let why = source.why();
         let text = format!(

@@ -341,6 +341,9 @@ impl Play {
                 self.sight.routing.is_at(Weights::SOURCE),
                 "the target is scaled down while it has traffic"
             );
+            let is_end = self.run.phase == Phase::Finalising;
+            let is_down = self.sight.source.state().is_down();
+            assert!(!is_end || !is_down, "who alone has pods is put away");
         }
     }
 
