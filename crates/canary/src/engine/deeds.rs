@@ -268,7 +268,9 @@ impl Scene<'_> {
                 needed(source, target, self.run.weight)
             }
             // It is about to get all traffic back.
-            (Finish::IntoSource, Phase::Failed) if source.revision == self.run.serving => {
+            (Finish::IntoSource, Phase::Failed)
+                if [&self.run.serving, &self.run.target].contains(&&source.revision) =>
+            {
                 needed(source, target, self.run.weight)
             }
             (Finish::OntoTarget, Phase::Failed) => source.size.max(source.full),

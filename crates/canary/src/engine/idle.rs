@@ -138,7 +138,8 @@ impl Look<'_> {
             return self.relieve();
         }
         let source = &self.sight.source;
-        if source.serves(self.run.target.as_ref()) {
+        let is_large = source.size >= self.needed();
+        if is_large && source.serves(self.run.target.as_ref()) {
             return self
                 .change(|run| {
                     (run.phase, run.weight) = (Phase::Finalising, 0);
@@ -150,7 +151,7 @@ impl Look<'_> {
                     Some(Level::Info),
                 );
         }
-        if source.serves(self.run.serving.as_ref()) && source.size >= self.needed() {
+        if is_large && source.serves(self.run.serving.as_ref()) {
             return self
                 .change(|run| {
                     (run.weight, run.draining, run.free_since) = (0, true, None);
@@ -161,8 +162,11 @@ impl Look<'_> {
                     Some(Level::Info),
                 );
         }
-        let state = source.state();
-        let why = state.why();
+        let why = if is_large {
+            source.state().why().to_owned()
+        } else {
+            self.scaled_first()
+        };
         let message = format!("the promotion failed, and the new version keeps the traffic: {why}");
         self.stay().hold(Reason::SourceNotReady, message)
     }
@@ -212,7 +216,8 @@ impl Look<'_> {
             });
         }
         let source = &self.sight.source;
-        if self.is_stranded() && source.serves(self.run.serving.as_ref()) {
+        let is_large = source.size >= self.needed();
+        if self.is_stranded() && is_large && source.serves(self.run.serving.as_ref()) {
             let change = self.change(|run| {
                 (run.weight, run.draining, run.free_since) = (0, true, None);
                 run.held_since = None;

@@ -82,9 +82,8 @@ impl Look<'_> {
     /// Traffic goes back to the source, which is the new version now.
     fn give_back(&self) -> Next {
         let (weight, step) = (self.run.weight, self.rules.promotion_step);
-        let need = self.needed();
-        if self.sight.source.size < need {
-            let message = format!("the serving version is scaled to {need} before it gets traffic");
+        if self.sight.source.size < self.needed() {
+            let message = self.scaled_first();
             return self.stay().hold(Reason::SourceNotReady, message);
         }
         if let Some(due) = self.run.due
@@ -116,6 +115,12 @@ impl Look<'_> {
             run.due = later(self.now, self.rules.interval);
         })
         .tell(format!("Advance: new version weight {left}"), None)
+    }
+
+    /// What is said while the source has too few replicas for what it is to take over.
+    pub(super) fn scaled_first(&self) -> String {
+        let need = self.needed();
+        format!("the serving version is scaled to {need} before it gets traffic")
     }
 
     /// How many replicas the source must have before it takes over what the target has now.

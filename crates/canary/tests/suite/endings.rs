@@ -232,3 +232,28 @@ fn r17_a_version_can_take_over_in_its_own_place() {
         .position(|d| *d == Deed::Route(Weights::to_target(100)));
     assert!(routed < down);
 }
+
+#[test]
+fn scenario_97_after_a_promotion_that_failed_nobody_lands_on_too_few_pods() {
+    // The target has all traffic on twenty pods; nobody is at the copy, and its autoscaler takes it down to two.
+    for back in [None, Some("v1")] {
+        let mut play = promoting();
+        play.sight.target.size = 20;
+        play.sight.source.readiness = Readiness::Stuck("no quota".to_owned());
+        play.settle();
+        assert_eq!((play.run.phase, play.run.weight), (Phase::Failed, 100));
+        play.obeys = false;
+        if let Some(version) = back {
+            play.push(version);
+            play.sight.source.revision = play.sight.target.revision.clone();
+            play.sight.target.readiness = Readiness::Ready;
+        }
+        (play.sight.source.size, play.sight.source.readiness) = (2, Readiness::Ready);
+        play.settle();
+        assert_eq!((play.run.phase, play.run.weight), (Phase::Failed, 100));
+        play.obeys = true;
+        play.finish();
+        assert!(play.done.contains(&Deed::SizeSource(20)), "{back:?}");
+        assert_eq!(play.sight.routing.weights, Some(Weights::SOURCE));
+    }
+}
