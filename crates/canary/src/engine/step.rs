@@ -11,7 +11,6 @@ use super::answers::{Alarm, Ask, Check, Heard, alarm, hear};
 use super::judge::{Checked, Verdict, judge};
 use super::rules::Strategy;
 use super::run::{Revision, Run};
-use super::sight::Readiness;
 use crate::reasons::Reason;
 
 /// What checks came to.
@@ -56,33 +55,43 @@ impl Look<'_> {
             // It had this only because nobody else answered.
             return self.unload("The serving version answers again");
         }
-        match &self.sight.source.state() {
-            _ if skips => {}
-            Readiness::Stuck(why) | Readiness::Stalled(why) => {
-                return self.fail(&format!("the serving version: {why}"));
-            }
-            Readiness::Ready => {}
-            unready => return self.hold_for(Reason::SourceNotReady, unready),
+        if let Some(why) = self.sight.source.state().given_up().filter(|_| !skips) {
+            return self.fail(&format!("the serving version: {why}"));
         }
-        if let Some(next) = self.unready() {
-            return next;
+        if let Some(next) = self.unwhole(skips) {
+            let is_judged = !skips && !self.is_alone() && next.run == *self.run;
+            return match self.run.due.filter(|_| is_judged) {
+                Some(due) => self.judged(due, next),
+                None => next,
+            };
         }
         if skips {
             return self.take_over("Analysis is skipped; promoting");
         }
         let pending = self.unrouted(self.run.weights());
-        let Some(due) = self.run.due else {
-            return pending.unwrap_or_else(|| self.first_tick());
-        };
-        if let Some(next) = self.early(due) {
-            let is_so = next.run == *self.run;
-            return match pending.filter(|_| is_so) {
-                Some(pending) => pending.wake_at(Some(due)),
-                None => next,
-            };
+        match self.run.due {
+            None => pending.unwrap_or_else(|| self.first_tick()),
+            Some(due) => self.judged(due, pending.unwrap_or_else(|| self.stay())),
         }
-        // Whoever has a share is judged by it, also while the data plane has not taken the last one.
-        self.at_tick(due, Self::on_tick)
+    }
+
+    /// Whoever has a share is judged by it when that is due, also while a side is not whole, or the data plane has not taken the
+    /// last weights; until then it is held so.
+    fn judged(&self, due: Timestamp, held: Next) -> Next {
+        match self.early(due) {
+            Some(next) if next.run == *self.run => held.wake_at(Some(due)),
+            Some(next) => next,
+            None => self.at_tick(due, Self::on_tick),
+        }
+    }
+
+    /// Why the target gets no more than it has: one of the sides is not whole.
+    fn unwhole(&self, skips: bool) -> Option<Next> {
+        let source = self.sight.source.state();
+        if !skips && !source.is_ready() {
+            return Some(self.hold_for(Reason::SourceNotReady, &source));
+        }
+        self.unready()
     }
 
     /// The data plane has not taken the weights: the next step waits for it, but not for ever.
@@ -172,7 +181,8 @@ impl Look<'_> {
             Alarm::Quiet => {}
         }
         if !self.run.is_exposed() {
-            return self.prepare(at);
+            let unwhole = self.unwhole(false).map(|next| next.wake_at(self.after(at)));
+            return unwhole.unwrap_or_else(|| self.prepare(at));
         }
         match self.check(at) {
             Found::Unknown(asks) => {
@@ -293,6 +303,9 @@ impl Look<'_> {
 
     /// A version that passed its checks gets more, or takes over.
     fn step(&self, at: Timestamp) -> Next {
+        if let Some(next) = self.unwhole(false) {
+            return next.wake_at(self.after(at));
+        }
         if let Some(pending) = self.unrouted(self.run.weights()) {
             return self.wait_for_routing(at, pending);
         }

@@ -281,6 +281,52 @@ fn who_has_a_share_is_judged_also_while_the_data_plane_has_not_taken_the_last_on
 }
 
 #[test]
+fn who_has_a_share_is_judged_also_while_a_side_is_not_whole() {
+    let unwhole = |is_source: bool| {
+        let mut play = Play::new(by_weights(&[20, 40]));
+        play.push("v2").settle();
+        assert_eq!(play.run.weight, 20, "{:?}", play.holds);
+        let partly = Readiness::Partly("9 of 10 pods are available".to_owned());
+        if is_source {
+            play.sight.source.readiness = partly;
+        } else {
+            play.sight.target.readiness = partly;
+        }
+        play.settle();
+        play
+    };
+    for is_source in [true, false] {
+        // Its checks fail.
+        let mut play = unwhole(is_source);
+        play.rules.hooks = vec![hook(HookType::Rollout)];
+        play.answer(|_, _| Some(Answer::No("500".to_owned())));
+        play.ticks(3);
+        assert_eq!(play.run.phase, Phase::Failed, "{:?}", play.holds);
+        assert_eq!(play.run.failed_checks, 3);
+        assert!(play.told.iter().any(|text| text.contains("threshold")));
+        // Somebody wants it back.
+        let mut play = unwhole(is_source);
+        play.rules.hooks = vec![hook(HookType::Rollback)];
+        play.answer(|_, _| Some(Answer::Yes));
+        play.ticks(1);
+        assert_eq!(play.run.phase, Phase::Failed, "{:?}", play.holds);
+        // All is well: the next step waits, and it is said for whom.
+        let mut play = unwhole(is_source);
+        play.ticks(3);
+        assert_eq!((play.run.phase, play.run.weight), (Phase::Progressing, 20));
+        let reason = if is_source {
+            Reason::SourceNotReady
+        } else {
+            Reason::TargetNotReady
+        };
+        assert!(play.holds.contains(&reason), "{:?}", play.holds);
+        play.sight.source.readiness = Readiness::Ready;
+        play.sight.target.readiness = Readiness::Ready;
+        assert_eq!(play.finish(), Phase::Succeeded);
+    }
+}
+
+#[test]
 fn a_version_that_was_taken_back_has_neither_succeeded_nor_been_promoted() {
     let mut play = Play::new(by_weights(&[20, 40]));
     play.push("v2").ticks(1);
