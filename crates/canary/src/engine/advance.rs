@@ -303,8 +303,17 @@ impl Look<'_> {
         .tell("New revision detected! Restarting analysis", None)
     }
 
+    /// Another version than the one that is tried is wanted.
+    pub(super) fn replaced(&self, wanted: &Revision) -> Next {
+        if self.run.serving.as_ref() == Some(wanted) {
+            self.cancel()
+        } else {
+            self.restart(wanted)
+        }
+    }
+
     /// The version that serves is wanted again: nothing is left to analyse.
-    pub(super) fn cancel(&self) -> Next {
+    fn cancel(&self) -> Next {
         let kept = self.kept();
         self.change(|run| {
             run.phase = Phase::Finalising;

@@ -43,10 +43,8 @@ impl Look<'_> {
             // What was analysed is promoted, and nothing else.
             return if is_wanted {
                 self.give_template()
-            } else if self.run.serving.as_ref() == Some(wanted) {
-                self.cancel()
             } else {
-                self.restart(wanted)
+                self.replaced(wanted)
             };
         }
         if !is_wanted && self.run.weight > 0 && !self.is_alone() {

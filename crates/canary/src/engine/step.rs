@@ -29,11 +29,7 @@ impl Look<'_> {
     /// A version is analysed.
     pub(super) fn analyse(&self, wanted: &Revision) -> Next {
         if self.run.target.as_ref() != Some(wanted) {
-            return if self.run.serving.as_ref() == Some(wanted) {
-                self.cancel()
-            } else {
-                self.restart(wanted)
-            };
+            return self.replaced(wanted);
         }
         if self.run.matching != self.rules.is_matching() {
             // The same weight would be another share of the requests.

@@ -50,7 +50,7 @@ impl Look<'_> {
         let has_traffic = self.run.weights() != Weights::SOURCE;
         if has_traffic && self.run.target.as_ref() != Some(wanted) {
             match self.run.phase {
-                Phase::Progressing | Phase::WaitingPromotion => return self.restart(wanted),
+                Phase::Progressing | Phase::WaitingPromotion => return self.replaced(wanted),
                 Phase::Promoting if self.rules.finish == Finish::IntoSource && !self.is_alone() => {
                     return self.unload("New revision detected");
                 }
