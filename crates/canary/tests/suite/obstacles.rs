@@ -102,6 +102,56 @@ fn another_provider_counts_from_the_next_run_on() {
 }
 
 #[test]
+fn a_provider_and_what_only_that_can_do_send_the_version_back_and_count_from_the_next_run_on() {
+    let header = json!([{"headers": {"x-canary": {"exact": "yes"}}}]);
+    let matching = json!({"provider": "istio",
+        "analysis": {"stepWeights": null, "iterations": 2, "match": header}});
+    let sticky = json!({"provider": "gatewayapi:v1", "service": {"gatewayRefs": [{"name": "gw"}]},
+        "analysis": {"sessionAffinity": {"cookieName": "c"}}});
+    for spec in [matching, sticky] {
+        let mut stage = half_way();
+        stage.patch("Canary", "shop", "web", &json!({"spec": spec}));
+        let looked = |stage: &mut Stage| {
+            for _ in 0..20 {
+                let plan = stage.step();
+                controllers(stage);
+                accept_any(stage);
+                if plan.steps.is_empty() && plan.statuses.is_empty() {
+                    stage.now = plan.wake_at.unwrap_or(stage.now);
+                }
+            }
+        };
+        looked(&mut stage);
+        assert_eq!(
+            (phase(&stage).as_str(), share(&stage).as_str()),
+            ("Failed", "0")
+        );
+        let target = stage.get("Deployment", "shop", "web").unwrap();
+        assert_eq!(target["spec"]["replicas"], 0, "{:#}", status(&stage));
+        assert_eq!(status(&stage)["run"]["provider"], spec["provider"]);
+        push(&mut stage, "web:3");
+        for _ in 0..6 {
+            looked(&mut stage);
+        }
+        assert_eq!(phase(&stage), "Succeeded", "{:#}", status(&stage));
+    }
+}
+
+/// A gateway that takes a route of the Canary's own.
+fn accept_any(stage: &mut Stage) {
+    let Some(route) = stage.get("HTTPRoute", "shop", "web") else {
+        return;
+    };
+    let condition = json!({"type": "Accepted", "status": "True",
+        "observedGeneration": route["metadata"]["generation"]});
+    let parents = json!([{"parentRef": {"name": "gw"}, "conditions": [condition]}]);
+    if route["status"]["parents"] != parents {
+        let patch = json!({"status": {"parents": parents}});
+        stage.patch("HTTPRoute", "shop", "web", &patch);
+    }
+}
+
+#[test]
 fn a_canary_that_flagger_has_just_written_is_left_alone_for_two_intervals() {
     let mut stage = stage(&json!({}));
     let written = stage.now - Duration::from_secs(5);
