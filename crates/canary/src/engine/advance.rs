@@ -280,7 +280,8 @@ impl Look<'_> {
             }
             let before = if is_again { None } else { run.serving.clone() };
             self.begin(run);
-            run.draining = self.is_reconfigured(before.as_ref(), wanted);
+            // Where nothing is analysed, it does not matter what its pods were started with.
+            run.draining = !skip && self.is_reconfigured(before.as_ref(), wanted);
         })
         .tell(
             "New revision detected! Scaling up the new version",

@@ -105,6 +105,9 @@ impl Look<'_> {
 
     /// Pods that were started with former configs go before others come.
     fn refresh(&self) -> Next {
+        if self.run.weight > 0 {
+            return self.relieve();
+        }
         if let Some(next) = self.freed() {
             return next;
         }

@@ -248,6 +248,51 @@ fn who_is_aborted_keeps_its_traffic_while_it_alone_answers() {
     assert_eq!(play.run.phase, Phase::Failed);
 }
 
+/// The same version with other configs.
+fn reconfigured(play: &mut Play, name: &str, value: &str) {
+    let mut version = version(name);
+    let configs = [("configmap/conf".to_owned(), value.to_owned())];
+    version.configs = Some(configs.into());
+    play.sight.target.revision = Some(version);
+}
+
+#[test]
+fn a_config_that_changes_while_the_version_alone_answers_does_not_keep_the_run_for_ever() {
+    let mut play = Play::new(by_weights(&[50, 80]));
+    reconfigured(&mut play, "v2", "1");
+    play.settle();
+    assert_eq!(play.run.weight, 50);
+    play.heals = false;
+    play.sight.source.readiness = down();
+    play.settle();
+    reconfigured(&mut play, "v2", "2");
+    play.settle();
+    assert_eq!((play.run.weight, play.run.draining), (50, true));
+    assert!(play.holds.contains(&Reason::SourceNotReady), "it is said");
+    play.heals = true;
+    play.sight.source.readiness = Readiness::Ready;
+    assert_eq!(play.finish(), Phase::Succeeded, "{:?}", play.holds);
+    assert_eq!(play.run.serving, play.sight.target.revision);
+}
+
+#[test]
+fn a_config_that_changes_after_a_promotion_that_failed_can_be_promoted() {
+    let mut play = Play::new(by_weights(&[50]));
+    reconfigured(&mut play, "v1", "2");
+    play.settle();
+    play.heals = false;
+    play.ticks(1);
+    assert_eq!(play.run.phase, Phase::Promoting);
+    play.sight.source.readiness = Readiness::Stuck("no quota".to_owned());
+    play.settle();
+    assert_eq!((play.run.phase, play.run.weight), (Phase::Failed, 100));
+    reconfigured(&mut play, "v1", "3");
+    play.heals = true;
+    play.command(Verb::Promote, "1");
+    assert_eq!(play.finish(), Phase::Succeeded, "{:?}", play.holds);
+    assert_eq!(play.sight.routing.weights, Some(Weights::SOURCE));
+}
+
 #[test]
 fn a_version_that_comes_in_a_promotion_takes_nothing_from_who_alone_answers() {
     let mut play = recreated();
