@@ -115,7 +115,7 @@ pub fn plan(settings: &Settings, world: &World, now: Timestamp) -> Plan {
         Err(obstacle) => {
             if !retreat::retreat(&look, &obstacle, &mut plan) {
                 lead(&look, &obstacle, &mut plan);
-                Report::new(world, now).obstructed(canary, &obstacle, &mut plan);
+                obstructed(&look, &obstacle, &mut plan);
             }
             if let Some(at) = obstacle.until {
                 plan.wake(at);
@@ -123,6 +123,16 @@ pub fn plan(settings: &Settings, world: &World, now: Timestamp) -> Plan {
         }
     }
     plan
+}
+
+/// Says what is in the way. What happened before is told all the same.
+fn obstructed(look: &Look<'_>, obstacle: &Obstacle, plan: &mut Plan) {
+    let report = Report::new(look.world, look.now);
+    let before = look.canary.status.clone().unwrap_or_default();
+    let mut after = report.obstructed(look.canary, obstacle, plan);
+    plan.keeps.extend(telling::kept(look, &before));
+    telling::tell(look, &mut after, plan);
+    plan.statuses.extend(report.status(&before, &after));
 }
 
 /// The apex leads to what serves, whatever is in the way; unless that is somebody else's to see to.

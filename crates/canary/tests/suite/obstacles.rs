@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use slipway_api::purpose::canary as purpose;
 use slipway_canary::stage::Stage;
 use slipway_kernel::fact::{Cause, Missing, Refusal, Unseen};
 use slipway_kernel::{ClusterId, ObjectRef};
 
-use crate::planner::{controllers, phase, push, settle, stage, status, until};
+use crate::planner::{controllers, phase, push, questions, settle, stage, status, until};
 
 /// A run that has given the new version half of the traffic.
 fn half_way() -> Stage {
@@ -66,6 +67,27 @@ fn abort_is_heard_whatever_is_in_the_way() {
     }
     let target = stage.get("Deployment", "shop", "web").unwrap();
     assert_eq!(target["spec"]["replicas"], 0);
+}
+
+#[test]
+fn what_happens_is_told_whatever_is_in_the_way() {
+    let mut stage = half_way();
+    stage.put(
+        json!({"apiVersion": "flagger.app/v1beta1", "kind": "AlertProvider",
+        "metadata": {"name": "chat", "namespace": "shop"},
+        "spec": {"type": "slack", "address": "https://chat.example.com/hook"}}),
+    );
+    let alerts = json!([{"name": "a", "severity": "error", "providerRef": {"name": "chat"}}]);
+    let patch = json!({"spec": {"analysis": {"alerts": alerts}}});
+    stage.patch("Canary", "shop", "web", &patch);
+    obstruct(&mut stage);
+    settle(&mut stage, 200);
+    command(&mut stage, "abort");
+    let plans = settle(&mut stage, 200);
+    let asks = plans.iter().flat_map(questions);
+    let told = asks.filter(|one| one.id.purpose == purpose::TELL).count();
+    assert_eq!(told, 1, "{:#}", status(&stage));
+    assert_eq!(status(&stage)["untold"], Value::Null, "once");
 }
 
 #[test]
