@@ -1,7 +1,8 @@
 //! A Canary that has to give the workload back is kept until it has; see [`revert`]. One that changes a person's own route is
 //! kept until that is what it was.
 
-use slipway_api::canary::Phase;
+use jiff::Timestamp;
+use slipway_api::canary::{CanaryCondition, Phase};
 use slipway_api::flagger::FINALIZER;
 use slipway_api::purpose::canary as purpose;
 use slipway_kernel::event::EventType;
@@ -201,7 +202,7 @@ fn let_go(look: &Look<'_>, leave: &Leave, plan: &mut Plan) {
         release(look, plan);
         return;
     }
-    let Some(since) = leave.run.free_since else {
+    let Some(since) = leave.run.free_since.or_else(|| ended(look)) else {
         let mut run = leave.run.clone();
         run.free_since = Some(look.now);
         remember(look, &run, plan);
@@ -217,6 +218,17 @@ fn let_go(look: &Look<'_>, leave: &Leave, plan: &mut Plan) {
     if let Some(end) = end {
         plan.wake(end);
     }
+}
+
+/// Since when it ends, where the definition of Canaries keeps nothing of a run: conditions are in every one.
+fn ended(look: &Look<'_>) -> Option<Timestamp> {
+    let status = look.canary.status.as_ref()?;
+    let mut conditions = status.conditions.iter();
+    let is_it = |one: &&CanaryCondition| {
+        one.kind == "Promoted" && one.reason == Phase::Terminating.as_str()
+    };
+    let found = conditions.find(is_it).filter(|_| status.run.is_none())?;
+    Some(found.last_update_time.as_ref()?.0)
 }
 
 fn canary(look: &Look<'_>) -> Target {
