@@ -80,6 +80,10 @@ fn seen(route: &Route, objects: &Objects) -> Result<Routing, CannotRoute> {
     let Some(ingress) = objects.get(KIND, &name) else {
         return Ok(Routing::default());
     };
+    if !is_ours(route, ingress) {
+        // Its weights are of another Canary's version.
+        return Err(CannotRoute::NotOurs { kind: KIND, name });
+    }
     let annotations = strings(ingress, "/metadata/annotations");
     let get = |name: &str| annotations.get(&annotation(route, name));
     let decides = [names::BY_HEADER, names::BY_COOKIE];
