@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use slipway_api::canary::{HookType, NoData, Phase};
 use slipway_canary::engine::{Answer, Check, Deed, Readiness, Strategy, Verb, Weights};
 use slipway_canary::reasons::Reason;
 
+use crate::cluster::Cluster;
 use crate::play::{Play, by_iterations, by_weights, fine, hook, measure, version};
 
 const GRACE: Duration = Duration::from_secs(5);
@@ -36,6 +38,20 @@ fn a_data_plane_that_says_nothing_has_its_time_before_pods_go() {
     assert_eq!(play.settle(), Some(play.now + GRACE));
     play.finish();
     assert_eq!(play.sight.target.size, 0);
+}
+
+#[test]
+fn who_calls_the_service_itself_has_a_while_when_a_canary_is_made() {
+    // The route is taken at once, which says nothing of those who do not go by it.
+    let route = json!({"provider": "gatewayapi:v1", "service": {"gatewayRefs": [{"name": "gw"}]}});
+    let mut cluster = Cluster::new(&route);
+    let wake = cluster.settle();
+    let apex = cluster.get("Service", "web");
+    assert_eq!(apex["spec"]["selector"]["app"], "web-primary");
+    assert_eq!(cluster.replicas("web"), 3);
+    assert_eq!(wake, Some(cluster.now + Duration::from_secs(10)));
+    assert_eq!(cluster.finish(), Phase::Initialized, "{:?}", cluster.holds);
+    assert_eq!(cluster.replicas("web"), 0);
 }
 
 #[test]
