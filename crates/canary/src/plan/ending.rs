@@ -129,7 +129,7 @@ fn give_all_back(look: &Look<'_>, plan: &mut Plan) {
     if let Some(kind) = unseen(look, &leave) {
         let (plural, group) = (&kind.plural, &kind.group);
         let message = format!(
-            "{plural}.{group} cannot be seen, and one of them may have to be given back; grant get, list and watch, or abort, which lets go of it as it is"
+            "{plural}.{group} cannot be seen, and one of them may have to be changed or given back; grant get, list and watch, or abort, which lets go of it as it is"
         );
         let report = Report::new(look.world, look.now);
         report.ending(look.canary, Reason::RouteNotFound, &message, plan);
@@ -186,12 +186,15 @@ fn give_all_back(look: &Look<'_>, plan: &mut Plan) {
     }
 }
 
-/// A kind of objects that the run's traffic goes by, and that cannot be seen.
+/// A kind of objects that the run's traffic goes by, or the workload's, that cannot be seen.
 fn unseen<'a>(look: &Look<'a>, leave: &Leave) -> Option<&'a Kind> {
-    let taken = leave.run.serving.as_ref().and(leave.provider);
+    let serving = leave.run.serving.as_ref();
+    let taken = serving.and(leave.provider);
     let router = leave.run.router.as_deref();
-    let provider = router.and_then(|name| Provider::of(name).ok()).or(taken)?;
-    let kinds = router::kinds(provider);
+    let provider = router.and_then(|name| Provider::of(name).ok()).or(taken);
+    let workload = serving.map(|_| workload(leave.kind));
+    let kinds = provider.into_iter().flat_map(router::kinds).chain(workload);
+    let kinds: Vec<Kind> = kinds.collect();
     look.world.unseen.iter().find(|kind| kinds.contains(*kind))
 }
 
@@ -202,7 +205,8 @@ fn let_go(look: &Look<'_>, leave: &Leave, plan: &mut Plan) {
         release(look, plan);
         return;
     }
-    let Some(since) = leave.run.free_since.or_else(|| ended(look)) else {
+    let since = leave.run.free_since.or_else(|| ended(look));
+    let Some(since) = since.filter(|since| *since <= look.now) else {
         let mut run = leave.run.clone();
         run.free_since = Some(look.now);
         remember(look, &run, plan);

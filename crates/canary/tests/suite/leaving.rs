@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 use slipway_canary::stage::Stage;
+use slipway_kernel::ClusterId;
+use slipway_kernel::fact::{Missing, Unseen};
 
 use crate::obstacles::command;
 use crate::planner::{controllers, push, settle, stage, status, until};
@@ -141,4 +143,21 @@ fn a_route_that_traffic_does_not_go_by_any_more_is_given_back_before_the_next_ru
     until(&mut stage, "Succeeded");
     assert_eq!(hosts(&stage)["http"], theirs["http"]);
     assert_eq!(status(&stage)["run"]["provider"], "smi:v1alpha1");
+}
+
+#[test]
+fn a_workload_that_cannot_be_seen_is_not_taken_for_one_that_is_gone() {
+    let mut stage = stage(&json!({"revertOnDeletion": true}));
+    until(&mut stage, "Initialized");
+    let kind = slipway_canary::kinds::DEPLOYMENT;
+    let unseen = Missing::unseen(Unseen::Absent, &ClusterId::local(), &kind);
+    stage.facts.missing.insert(unseen);
+    let deleted = json!({"metadata": {"deletionTimestamp": "2026-03-04T12:00:00Z"}});
+    stage.patch("Canary", "shop", "web", &deleted);
+    for _ in 0..6 {
+        stage.step();
+    }
+    let canary = stage.get("Canary", "shop", "web").unwrap();
+    let kept = json!(["finalizer.flagger.app"]);
+    assert_eq!(canary["metadata"]["finalizers"], kept);
 }

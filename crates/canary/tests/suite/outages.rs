@@ -381,6 +381,23 @@ fn a_dead_version_loses_its_traffic_to_a_copy_that_is_given_up_and_has_pods() {
     assert_eq!(play.sight.routing.weights, Some(Weights::SOURCE));
 }
 
+#[test]
+fn a_promotion_that_stalled_beside_a_version_that_is_not_whole_leaves_no_pods_behind() {
+    let mut play = Play::new(by_weights(&[50]));
+    play.push("v2").settle();
+    play.heals = false;
+    play.ticks(1);
+    assert_eq!(play.run.phase, Phase::Promoting);
+    play.sight.target.readiness = Readiness::Partly("one restarts".to_owned());
+    play.sight.source.readiness = Readiness::Stalled("deadline exceeded".to_owned());
+    play.settle();
+    assert_eq!((play.run.phase, play.run.weight), (Phase::Failed, 0));
+    assert!(play.done.contains(&Deed::Template(version("v1"))));
+    play.sight.source.readiness = Readiness::Ready;
+    play.settle();
+    assert_eq!(play.sight.target.size, 0);
+}
+
 fn split(stage: &Stage) -> String {
     let split = stage.get("TrafficSplit", "shop", "web").unwrap();
     let weight = &split["spec"]["backends"][0]["weight"];

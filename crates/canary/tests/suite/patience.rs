@@ -55,6 +55,19 @@ fn who_calls_the_service_itself_has_a_while_when_a_canary_is_made() {
 }
 
 #[test]
+fn pods_go_in_time_also_when_the_clock_was_set_back() {
+    let mut play = silent();
+    play.push("v2").ticks(1);
+    assert_eq!(
+        (play.run.phase, play.sight.target.size),
+        (Phase::Finalising, 3)
+    );
+    play.now -= Duration::from_hours(6);
+    assert_eq!(play.settle(), Some(play.now + GRACE));
+    assert_eq!(play.finish(), Phase::Succeeded);
+}
+
+#[test]
 fn who_never_has_traffic_goes_at_once() {
     let mut play = Play::new(by_iterations(1));
     play.rules.shift = slipway_canary::engine::Shift::Nothing;
