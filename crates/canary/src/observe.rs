@@ -232,6 +232,14 @@ impl Gathering<'_> {
                 self.object(&kind, name, world);
             }
         }
+        // What the last run went by may have to be given back, where it can still be seen.
+        let former = Provider::of_run(canary).into_iter().flat_map(router::kinds);
+        let is_seen = |kind: &Kind| self.stores.is_synced::<Whole>(self.cluster, kind);
+        for kind in former.filter(is_seen) {
+            for name in &names {
+                self.object(&kind, name, world);
+            }
+        }
         Some(())
     }
 
@@ -383,24 +391,26 @@ impl Gathering<'_> {
     /// A Canary about the same workload, or the same Service, that has what both would make; or was there before, where nobody
     /// has it.
     fn rival(&self, own: &Item<CanarySeen>, canary: &Canary, seen: &Objects) -> Option<String> {
-        let target = &canary.spec.target_ref;
-        let apex = canary.spec.apex();
-        let places = [target.name.as_str(), apex].map(|name| place(self.namespace, name));
+        // What counts from the next run on is nobody's business in this one.
+        let kind = &canary.spec.target_ref.kind;
+        let own_places = Places::of_canary(canary);
+        let (target, apex) = (&own_places.target, &own_places.apex);
+        let places = [target, apex].map(|name| place(self.namespace, name));
         let all = places.iter().flat_map(|place| {
             self.stores
                 .indexed::<CanarySeen>(self.cluster, &kinds::CANARY, ABOUT, place)
         });
         let (created, name) = (&own.body().created, &own.meta().name);
-        let names = Names::of(&target.name, apex);
-        let of_workload = holder(seen, &target.kind, &names.primary);
+        let names = Names::of(target, apex);
+        let of_workload = holder(seen, kind, &names.primary);
         let of_service = holder(seen, &kinds::SERVICE.kind, &names.apex_primary);
         let mut rivals = all.filter(|other| {
             let Ok(read) = &other.body.read else {
                 return false;
             };
-            let one = &read.spec.target_ref;
-            let is_workload = (&one.kind, &one.name) == (&target.kind, &target.name);
-            if !is_workload && read.spec.apex() != apex {
+            let one = Places::of_canary(read);
+            let is_workload = (&read.spec.target_ref.kind, &one.target) == (kind, target);
+            if !is_workload && one.apex != *apex {
                 return false;
             }
             let holder = if is_workload {

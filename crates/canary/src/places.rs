@@ -1,13 +1,17 @@
 //! What a Canary is about, by name: its workload, the Service that clients know, and a person's own route or Ingress.
 //!
 //! Whoever has weights has to take them back: in the middle of a run, and when all is given back, names are what they were when
-//! the run began. A change of them counts from the next run on.
+//! the run began. A change of them counts from the next run on. Services that clients knew before still lead to the copy: they are
+//! remembered until all is given back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_api::canary::{Canary, CanarySpec, TargetRef};
 
 use crate::provider::is_busy;
+
+/// What the names of former Services are remembered by, with commas between them.
+const FORMER: &str = "former";
 
 /// What things are called that traffic goes by.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,6 +24,8 @@ pub struct Places {
     pub route: Option<String>,
     /// A person's own Ingress.
     pub ingress: Option<String>,
+    /// The Services that clients knew before.
+    pub former: BTreeSet<String>,
 }
 
 impl Places {
@@ -32,15 +38,36 @@ impl Places {
             apex: spec.apex().to_owned(),
             route: route.map(|one| one.name.clone()),
             ingress: spec.ingress_ref.as_ref().map(|one| one.name.clone()),
+            former: BTreeSet::new(),
         }
     }
 
     /// Those that count now.
     pub fn of_canary(canary: &Canary) -> Self {
-        let status = canary.status.as_ref().filter(|status| is_busy(status));
-        let run = status.and_then(|status| status.run.as_ref());
-        let kept = run.and_then(|run| Self::read(&run.places));
-        kept.unwrap_or_else(|| Self::of_spec(&canary.spec))
+        let written = Self::of_spec(&canary.spec);
+        let Some(kept) = Self::of_run(canary) else {
+            return written;
+        };
+        if canary.status.as_ref().is_some_and(is_busy) {
+            return kept;
+        }
+        let mut former = kept.former;
+        former.insert(kept.apex);
+        former.remove(&written.apex);
+        Self { former, ..written }
+    }
+
+    /// Those of the last run, or of what was followed since.
+    pub fn of_run(canary: &Canary) -> Option<Self> {
+        let run = canary.status.as_ref()?.run.as_ref()?;
+        Self::read(&run.places)
+    }
+
+    /// Whether these are as a Canary is written.
+    pub fn is_of(&self, spec: &CanarySpec) -> bool {
+        let former = self.former.clone();
+        let written = Self::of_spec(spec);
+        *self == Self { former, ..written }
     }
 
     /// As they were remembered; none if they were not.
@@ -51,16 +78,25 @@ impl Places {
             apex: of("apex")?,
             route: of("route"),
             ingress: of("ingress"),
+            former: kept
+                .get(FORMER)
+                .into_iter()
+                .flat_map(|names| names.split(','))
+                .map(str::to_owned)
+                .collect(),
         })
     }
 
     /// As they are remembered.
     pub fn kept(&self) -> BTreeMap<String, String> {
+        let former: Vec<&str> = self.former.iter().map(String::as_str).collect();
+        let former = former.join(",");
         let all = [
             ("target", Some(&self.target)),
             ("apex", Some(&self.apex)),
             ("route", self.route.as_ref()),
             ("ingress", self.ingress.as_ref()),
+            (FORMER, Some(&former).filter(|names| !names.is_empty())),
         ];
         let each = all
             .into_iter()

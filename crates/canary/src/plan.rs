@@ -20,6 +20,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use slipway_api::canary::{Canary, ObjectReference, Phase};
 use slipway_api::flagger::FINALIZER;
+use slipway_api::purpose::canary as purpose;
 use slipway_kernel::Plan;
 use slipway_kernel::finalizer::Phase as Guard;
 use slipway_kernel::instant::{later, second};
@@ -30,8 +31,9 @@ use crate::observe::World;
 use crate::reasons::Reason;
 use crate::render;
 use crate::settings::Settings;
-use crate::standalone::acts::workload;
+use crate::standalone::acts::{self, workload};
 use crate::standalone::adopt::is_pruned;
+use crate::standalone::leave::leave;
 use crate::standalone::scene::{Obstacle, Seen, Stand, stand};
 use report::Report;
 
@@ -105,13 +107,15 @@ pub fn plan(settings: &Settings, world: &World, now: Timestamp) -> Plan {
         }
         Err(obstacle) if obstacle.reason == Reason::DefinitionTooOld => {
             Report::new(world, now).untold(&obstacle, &mut plan);
+            lead(&look, &obstacle, &mut plan);
             if let Some(at) = tried_again(canary) {
                 plan.wake(at);
             }
         }
         Err(obstacle) => {
             if !retreat::retreat(&look, &obstacle, &mut plan) {
-                Report::new(world, now).obstructed(canary, &obstacle, &mut plan);
+                lead(&look, &obstacle, &mut plan);
+                obstructed(&look, &obstacle, &mut plan);
             }
             if let Some(at) = obstacle.until {
                 plan.wake(at);
@@ -119,6 +123,29 @@ pub fn plan(settings: &Settings, world: &World, now: Timestamp) -> Plan {
         }
     }
     plan
+}
+
+/// Says what is in the way. What happened before is told all the same.
+fn obstructed(look: &Look<'_>, obstacle: &Obstacle, plan: &mut Plan) {
+    let report = Report::new(look.world, look.now);
+    let before = look.canary.status.clone().unwrap_or_default();
+    let mut after = report.obstructed(look.canary, obstacle, plan);
+    plan.keeps.extend(telling::kept(look, &before));
+    telling::tell(look, &mut after, plan);
+    plan.statuses.extend(report.status(&before, &after));
+}
+
+/// The apex leads to what serves, whatever is in the way; unless that is somebody else's to see to.
+fn lead(look: &Look<'_>, obstacle: &Obstacle, plan: &mut Plan) {
+    if [Reason::FlaggerRuns, Reason::TargetBusy].contains(&obstacle.reason) {
+        return;
+    }
+    let seen = look.seen();
+    let write = leave(&seen).and_then(|leave| acts::lead(&seen, &leave));
+    let action = write.and_then(|write| render::write(look.world, write, purpose::LEAD));
+    if let Some(action) = action {
+        plan.act(action);
+    }
 }
 
 /// Since when the API refuses what the copy that serves is to become, or what that is to be configured with.

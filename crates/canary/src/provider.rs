@@ -79,13 +79,18 @@ impl Provider {
 
     /// The same; none if it does not say.
     pub fn said(canary: &Canary) -> Option<Result<Self, NotAProvider>> {
-        let status = canary.status.as_ref().filter(|status| is_busy(status));
-        let kept = status.and_then(|status| status.run.as_ref()?.provider.as_deref());
-        if let Some(Ok(kept)) = kept.map(Self::of) {
+        let is_kept = canary.status.as_ref().is_some_and(is_busy);
+        if let Some(kept) = Self::of_run(canary).filter(|_| is_kept) {
             return Some(Ok(kept));
         }
         let written = canary.spec.provider.as_deref();
         written.filter(|name| !name.is_empty()).map(Self::of)
+    }
+
+    /// What shifted the traffic of a Canary's last run, or of what was followed since.
+    pub fn of_run(canary: &Canary) -> Option<Self> {
+        let run = canary.status.as_ref()?.run.as_ref()?;
+        Self::of(run.provider.as_deref()?).ok()
     }
 
     /// All that are built, by each of their names.

@@ -23,7 +23,7 @@ use slipway_api::canary::{Service, SessionAffinity};
 use slipway_api::foreign::istio::HttpMatch;
 use slipway_kernel::Kind;
 
-pub(crate) use parts::{controller, covers, has_canary, is_controlled, is_ours, lacking};
+pub(crate) use parts::{controller, covers, has_canary, is_controlled, is_ours, is_taken, lacking};
 
 use crate::engine::{Routing, Weights};
 use crate::provider::Provider;

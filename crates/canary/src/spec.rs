@@ -134,6 +134,7 @@ pub fn read_with(spec: &CanarySpec, provider: Provider) -> Result<Asked, Problem
         } else {
             grace(spec)
         },
+        first_grace: grace(spec),
         finish: Finish::IntoSource,
         strategy,
     };

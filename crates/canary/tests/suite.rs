@@ -33,6 +33,8 @@ mod gateway;
 mod harm;
 #[path = "suite/iterations.rs"]
 mod iterations;
+#[path = "suite/leaving.rs"]
+mod leaving;
 #[path = "suite/measuring.rs"]
 mod measuring;
 #[path = "suite/meshes.rs"]

@@ -155,7 +155,7 @@ pub fn advance(rules: &Rules, run: &Run, sight: &Sight, answers: &Answers, now: 
 /// What becomes of a run whose Canary cannot be followed any more, where its version is to have no more than this weight: it
 /// failed. Those who want to know its end are told when it can be followed again.
 pub fn withdrawn(run: &Run, weight: u8, way: &str, now: Timestamp) -> Run {
-    let is_end = run.phase.is_running();
+    let is_end = run.phase.is_running() || run.phase == Phase::Waiting;
     let mut after = Run {
         phase: Phase::Failed,
         serving: run.serving.clone(),
@@ -204,6 +204,9 @@ impl Look<'_> {
         if let Some(next) = self.command() {
             return next;
         }
+        if let Some(next) = self.moved() {
+            return next;
+        }
         let Some(wanted) = self.sight.target.revision.as_ref() else {
             return self.without_target();
         };
@@ -211,6 +214,9 @@ impl Look<'_> {
             return self.stay_paused(wanted, because);
         }
         if let Some(next) = self.resumed() {
+            return next;
+        }
+        if let Some(next) = self.rescued() {
             return next;
         }
         if self.sight.source.readiness == Readiness::Missing
@@ -274,7 +280,8 @@ impl Look<'_> {
             }
             let before = if is_again { None } else { run.serving.clone() };
             self.begin(run);
-            run.draining = self.is_reconfigured(before.as_ref(), wanted);
+            // Where nothing is analysed, it does not matter what its pods were started with.
+            run.draining = !skip && self.is_reconfigured(before.as_ref(), wanted);
         })
         .tell(
             "New revision detected! Scaling up the new version",
@@ -297,8 +304,17 @@ impl Look<'_> {
         .tell("New revision detected! Restarting analysis", None)
     }
 
+    /// Another version than the one that is tried is wanted.
+    pub(super) fn replaced(&self, wanted: &Revision) -> Next {
+        if self.run.serving.as_ref() == Some(wanted) {
+            self.cancel()
+        } else {
+            self.restart(wanted)
+        }
+    }
+
     /// The version that serves is wanted again: nothing is left to analyse.
-    pub(super) fn cancel(&self) -> Next {
+    fn cancel(&self) -> Next {
         let kept = self.kept();
         self.change(|run| {
             run.phase = Phase::Finalising;
@@ -355,6 +371,8 @@ impl Look<'_> {
             run.weight = if can { 100 } else { kept };
             // All requests, and not those alone that match: nobody else answers the others.
             run.matching = false;
+            // It was not sent back: what it does not get now it gets when it is ready.
+            run.held_since = Some(self.now);
         })
         .warn(text, Some(Level::Error))
     }

@@ -205,7 +205,7 @@ impl Scene<'_> {
         let is_up = match self.run.phase {
             Phase::Progressing | Phase::WaitingPromotion => !self.run.draining,
             Phase::Promoting => self.rules.finish == Finish::OntoTarget || self.run.weight > 0,
-            Phase::Failed => self.run.weight > 0,
+            Phase::Failed | Phase::Finalising => self.run.weight > 0,
             _ => false,
         };
         if is_up {
@@ -217,9 +217,10 @@ impl Scene<'_> {
         }
         let is_down = match self.run.phase {
             Phase::Initializing => self.sight.source.state().is_ready(),
+            // Whoever alone has pods keeps them.
             Phase::Finalising => {
-                let is_gone = self.sight.source.readiness == Readiness::Missing;
-                self.rules.finish == Finish::IntoSource && !is_gone
+                let is_down = self.sight.source.state().is_down();
+                self.rules.finish == Finish::IntoSource && !is_down
             }
             Phase::Failed | Phase::Progressing => self.run.draining,
             _ => false,
@@ -267,7 +268,9 @@ impl Scene<'_> {
                 needed(source, target, self.run.weight)
             }
             // It is about to get all traffic back.
-            (Finish::IntoSource, Phase::Failed) if source.revision == self.run.serving => {
+            (Finish::IntoSource, Phase::Failed)
+                if [&self.run.serving, &self.run.target].contains(&&source.revision) =>
+            {
                 needed(source, target, self.run.weight)
             }
             (Finish::OntoTarget, Phase::Failed) => source.size.max(source.full),

@@ -40,6 +40,24 @@ impl Look<'_> {
         .tell("Initialization done", Some(Level::Info))
     }
 
+    /// Between two runs, what traffic goes by is what is asked for: that is remembered before anything of it is changed.
+    pub(super) fn moved(&self) -> Option<Next> {
+        let (run, rules) = (self.run, self.rules);
+        let is_idle = matches!(
+            run.phase,
+            Phase::Initialized | Phase::Succeeded | Phase::Failed | Phase::Waiting
+        );
+        let is_left = run.weight == 0 && !run.draining;
+        let is_known = run.router.is_some() && !run.places.is_empty();
+        let is_same = run.router.as_ref() == Some(&rules.router) && run.places == rules.places;
+        (is_idle && is_left && is_known && !is_same).then(|| {
+            self.change(|run| {
+                run.router = Some(rules.router.clone());
+                run.places.clone_from(&rules.places);
+            })
+        })
+    }
+
     /// Nothing goes on; is there something new?
     pub(super) fn idle(&self, wanted: &Revision) -> Next {
         if self.rules.finish == Finish::IntoSource && self.is_deserted() {
@@ -102,9 +120,11 @@ impl Look<'_> {
         next.until(Some(at))
     }
 
-    /// Whether a promotion failed, and the target has the traffic; or it has some because nobody else answers.
-    fn is_stranded(&self) -> bool {
-        self.run.weight > 0 && self.rules.finish == Finish::IntoSource
+    /// Whether a promotion failed, and the target has the traffic, or gets it when it is ready; or it has some because nobody else
+    /// answers.
+    pub(super) fn is_stranded(&self) -> bool {
+        let is_held = self.run.weight > 0 || self.run.held_since.is_some();
+        is_held && self.rules.finish == Finish::IntoSource
     }
 
     /// What was tried last is still what is wanted, or its promotion failed and it has the traffic. That goes back to what serves
@@ -118,7 +138,8 @@ impl Look<'_> {
             return self.relieve();
         }
         let source = &self.sight.source;
-        if source.serves(self.run.target.as_ref()) {
+        let is_large = source.size >= self.needed();
+        if is_large && source.serves(self.run.target.as_ref()) {
             return self
                 .change(|run| {
                     (run.phase, run.weight) = (Phase::Finalising, 0);
@@ -130,16 +151,22 @@ impl Look<'_> {
                     Some(Level::Info),
                 );
         }
-        if source.serves(self.run.serving.as_ref()) && source.size >= self.needed() {
+        if is_large && source.serves(self.run.serving.as_ref()) {
             return self
-                .change(|run| (run.weight, run.draining, run.free_since) = (0, true, None))
+                .change(|run| {
+                    (run.weight, run.draining, run.free_since) = (0, true, None);
+                    run.held_since = None;
+                })
                 .tell(
                     "The serving version is ready again, and gets all traffic",
                     Some(Level::Info),
                 );
         }
-        let state = source.state();
-        let why = state.why();
+        let why = if is_large {
+            source.state().why().to_owned()
+        } else {
+            self.scaled_first()
+        };
         let message = format!("the promotion failed, and the new version keeps the traffic: {why}");
         self.stay().hold(Reason::SourceNotReady, message)
     }
@@ -189,9 +216,11 @@ impl Look<'_> {
             });
         }
         let source = &self.sight.source;
-        if self.run.weight > 0 && source.serves(self.run.serving.as_ref()) {
+        let is_large = source.size >= self.needed();
+        if self.is_stranded() && is_large && source.serves(self.run.serving.as_ref()) {
             let change = self.change(|run| {
                 (run.weight, run.draining, run.free_since) = (0, true, None);
+                run.held_since = None;
             });
             return change.tell(
                 "The serving version is ready again, and gets all traffic",

@@ -43,10 +43,8 @@ impl Look<'_> {
             // What was analysed is promoted, and nothing else.
             return if is_wanted {
                 self.give_template()
-            } else if self.run.serving.as_ref() == Some(wanted) {
-                self.cancel()
             } else {
-                self.restart(wanted)
+                self.replaced(wanted)
             };
         }
         if !is_wanted && self.run.weight > 0 && !self.is_alone() {
@@ -82,9 +80,8 @@ impl Look<'_> {
     /// Traffic goes back to the source, which is the new version now.
     fn give_back(&self) -> Next {
         let (weight, step) = (self.run.weight, self.rules.promotion_step);
-        let need = self.needed();
-        if self.sight.source.size < need {
-            let message = format!("the serving version is scaled to {need} before it gets traffic");
+        if self.sight.source.size < self.needed() {
+            let message = self.scaled_first();
             return self.stay().hold(Reason::SourceNotReady, message);
         }
         if let Some(due) = self.run.due
@@ -104,7 +101,7 @@ impl Look<'_> {
                     run.phase = Phase::Finalising;
                     run.weight = 0;
                     (run.due, run.free_since) = (None, None);
-                    run.held_since = Some(self.now);
+                    run.held_since = run.held_since.or(Some(self.now));
                 })
                 .tell("Routing all traffic to the serving version", None);
         }
@@ -116,6 +113,12 @@ impl Look<'_> {
             run.due = later(self.now, self.rules.interval);
         })
         .tell(format!("Advance: new version weight {left}"), None)
+    }
+
+    /// What is said while the source has too few replicas for what it is to take over.
+    pub(super) fn scaled_first(&self) -> String {
+        let need = self.needed();
+        format!("the serving version is scaled to {need} before it gets traffic")
     }
 
     /// How many replicas the source must have before it takes over what the target has now.
@@ -164,6 +167,10 @@ impl Look<'_> {
             }
             Finish::OntoTarget => self.sight.source.size == 0 || !self.run.is_new(),
         };
+        let source = self.sight.source.state();
+        if !is_done && self.rules.finish == Finish::IntoSource && source.is_down() {
+            return self.hold_for(Reason::SourceNotReady, &source);
+        }
         if !is_done {
             return self.drains();
         }
@@ -200,6 +207,35 @@ impl Look<'_> {
                 "The serving version answers again, and gets all traffic",
                 Some(Level::Info),
             )
+    }
+
+    /// A version that was proven, and is ready, gets all requests where nobody else answers any: in its promotion, until its pods are
+    /// put away, and after one that failed. The source gets them back when it is ready.
+    pub(super) fn rescued(&self) -> Option<Next> {
+        let (run, target) = (self.run, &self.sight.target);
+        let is_meant = match run.phase {
+            Phase::Promoting | Phase::Finalising => true,
+            Phase::Failed => !run.draining && self.is_stranded(),
+            _ => false,
+        };
+        let can = self.rules.finish == Finish::IntoSource && self.rules.is_live();
+        let source = self.sight.source.state();
+        let is_needed = source.is_down() && (run.weight < 100 || run.matching);
+        if !is_meant || !can || !is_needed || !target.serves(run.target.as_ref()) {
+            return None;
+        }
+        let next = self.change(|run| {
+            (run.weight, run.matching, run.free_since) = (100, false, None);
+            if run.phase == Phase::Finalising && run.is_new() {
+                // The time that what serves has for it goes on.
+                (run.phase, run.step_since) = (Phase::Promoting, Some(self.now));
+            }
+        });
+        let why = source.why();
+        let text = format!(
+            "Nobody answers for the serving version: {why}; all traffic goes to the new version"
+        );
+        Some(next.warn(text, Some(Level::Warn)))
     }
 
     /// The source breaks after it got the traffic, and the target is still there to take it.

@@ -123,6 +123,8 @@ pub struct Rules {
     pub places: BTreeMap<String, String>,
     /// How long a data plane that says nothing has to take weights before pods go that had a share.
     pub grace: Duration,
+    /// How long those who call the Service itself have to be led to what serves, when that is made.
+    pub first_grace: Duration,
     /// How the version takes over.
     pub finish: Finish,
 }
@@ -141,10 +143,10 @@ impl Rules {
     /// How long to wait in a phase before a target without traffic is scaled down. Where it never has any, that is only
     /// where it had all of it before.
     pub fn grace_in(&self, phase: Phase) -> Duration {
-        if self.is_live() || phase == Phase::Initializing {
-            self.grace
-        } else {
-            Duration::ZERO
+        match phase {
+            Phase::Initializing => self.grace.max(self.first_grace),
+            _ if self.is_live() => self.grace,
+            _ => Duration::ZERO,
         }
     }
 
@@ -173,6 +175,7 @@ impl Default for Rules {
             router: String::new(),
             places: BTreeMap::new(),
             grace: Duration::ZERO,
+            first_grace: Duration::ZERO,
             finish: Finish::IntoSource,
         }
     }

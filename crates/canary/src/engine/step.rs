@@ -11,7 +11,6 @@ use super::answers::{Alarm, Ask, Check, Heard, alarm, hear};
 use super::judge::{Checked, Verdict, judge};
 use super::rules::Strategy;
 use super::run::{Revision, Run};
-use super::sight::Readiness;
 use crate::reasons::Reason;
 
 /// What checks came to.
@@ -30,11 +29,7 @@ impl Look<'_> {
     /// A version is analysed.
     pub(super) fn analyse(&self, wanted: &Revision) -> Next {
         if self.run.target.as_ref() != Some(wanted) {
-            return if self.run.serving.as_ref() == Some(wanted) {
-                self.cancel()
-            } else {
-                self.restart(wanted)
-            };
+            return self.replaced(wanted);
         }
         if self.run.matching != self.rules.is_matching() {
             // The same weight would be another share of the requests.
@@ -56,33 +51,43 @@ impl Look<'_> {
             // It had this only because nobody else answered.
             return self.unload("The serving version answers again");
         }
-        match &self.sight.source.state() {
-            _ if skips => {}
-            Readiness::Stuck(why) | Readiness::Stalled(why) => {
-                return self.fail(&format!("the serving version: {why}"));
-            }
-            Readiness::Ready => {}
-            unready => return self.hold_for(Reason::SourceNotReady, unready),
+        if let Some(why) = self.sight.source.state().given_up().filter(|_| !skips) {
+            return self.fail(&format!("the serving version: {why}"));
         }
-        if let Some(next) = self.unready() {
-            return next;
+        if let Some(next) = self.unwhole(skips) {
+            let is_judged = !skips && !self.is_alone() && next.run == *self.run;
+            return match self.run.due.filter(|_| is_judged) {
+                Some(due) => self.judged(due, next),
+                None => next,
+            };
         }
         if skips {
             return self.take_over("Analysis is skipped; promoting");
         }
         let pending = self.unrouted(self.run.weights());
-        let Some(due) = self.run.due else {
-            return pending.unwrap_or_else(|| self.first_tick());
-        };
-        if let Some(next) = self.early(due) {
-            let is_so = next.run == *self.run;
-            return match pending.filter(|_| is_so) {
-                Some(pending) => pending.wake_at(Some(due)),
-                None => next,
-            };
+        match self.run.due {
+            None => pending.unwrap_or_else(|| self.first_tick()),
+            Some(due) => self.judged(due, pending.unwrap_or_else(|| self.stay())),
         }
-        // Whoever has a share is judged by it, also while the data plane has not taken the last one.
-        self.at_tick(due, Self::on_tick)
+    }
+
+    /// Whoever has a share is judged by it when that is due, also while a side is not whole, or the data plane has not taken the
+    /// last weights; until then it is held so.
+    fn judged(&self, due: Timestamp, held: Next) -> Next {
+        match self.early(due) {
+            Some(next) if next.run == *self.run => held.wake_at(Some(due)),
+            Some(next) => next,
+            None => self.at_tick(due, Self::on_tick),
+        }
+    }
+
+    /// Why the target gets no more than it has: one of the sides is not whole.
+    fn unwhole(&self, skips: bool) -> Option<Next> {
+        let source = self.sight.source.state();
+        if !skips && !source.is_ready() {
+            return Some(self.hold_for(Reason::SourceNotReady, &source));
+        }
+        self.unready()
     }
 
     /// The data plane has not taken the weights: the next step waits for it, but not for ever.
@@ -100,6 +105,9 @@ impl Look<'_> {
 
     /// Pods that were started with former configs go before others come.
     fn refresh(&self) -> Next {
+        if self.run.weight > 0 {
+            return self.relieve();
+        }
         if let Some(next) = self.freed() {
             return next;
         }
@@ -172,7 +180,8 @@ impl Look<'_> {
             Alarm::Quiet => {}
         }
         if !self.run.is_exposed() {
-            return self.prepare(at);
+            let unwhole = self.unwhole(false).map(|next| next.wake_at(self.after(at)));
+            return unwhole.unwrap_or_else(|| self.prepare(at));
         }
         match self.check(at) {
             Found::Unknown(asks) => {
@@ -293,6 +302,9 @@ impl Look<'_> {
 
     /// A version that passed its checks gets more, or takes over.
     fn step(&self, at: Timestamp) -> Next {
+        if let Some(next) = self.unwhole(false) {
+            return next.wake_at(self.after(at));
+        }
         if let Some(pending) = self.unrouted(self.run.weights()) {
             return self.wait_for_routing(at, pending);
         }

@@ -44,10 +44,13 @@ impl Look<'_> {
         if self.rules.finish == Finish::IntoSource && self.is_deserted() {
             return self.unload("The new version went down");
         }
+        if let Some(next) = self.rescued() {
+            return next;
+        }
         let has_traffic = self.run.weights() != Weights::SOURCE;
         if has_traffic && self.run.target.as_ref() != Some(wanted) {
             match self.run.phase {
-                Phase::Progressing | Phase::WaitingPromotion => return self.restart(wanted),
+                Phase::Progressing | Phase::WaitingPromotion => return self.replaced(wanted),
                 Phase::Promoting if self.rules.finish == Finish::IntoSource && !self.is_alone() => {
                     return self.unload("New revision detected");
                 }

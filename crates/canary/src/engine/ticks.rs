@@ -96,7 +96,9 @@ impl Look<'_> {
     pub(super) fn freed(&self) -> Option<Next> {
         let is_given = !self.rules.grace_in(self.run.phase).is_zero();
         let is_free = self.sight.routing.is_at(Weights::SOURCE);
-        let is_due = self.run.free_since.is_none() && self.sight.target.size > 0;
+        // One that is yet to come is of a clock that was set back.
+        let is_known = self.run.free_since.is_some_and(|since| since <= self.now);
+        let is_due = !is_known && self.sight.target.size > 0;
         let is_new = is_given && is_free && is_due;
         is_new.then(|| self.change(|run| run.free_since = Some(self.now)))
     }

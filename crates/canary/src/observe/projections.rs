@@ -74,7 +74,9 @@ pub(super) fn place(namespace: &str, name: &str) -> String {
 pub fn about(canary: &Canary) -> BTreeSet<String> {
     let spec = &canary.spec;
     let mut all = BTreeSet::new();
-    for places in [Places::of_spec(spec), Places::of_canary(canary)] {
+    let known = [Places::of_spec(spec), Places::of_canary(canary)];
+    for places in known.into_iter().chain(Places::of_run(canary)) {
+        all.extend(places.former);
         let names = Names::of(&places.target, &places.apex);
         all.extend([
             names.target,

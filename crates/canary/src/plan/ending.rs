@@ -1,7 +1,8 @@
 //! A Canary that has to give the workload back is kept until it has; see [`revert`]. One that changes a person's own route is
 //! kept until that is what it was.
 
-use slipway_api::canary::Phase;
+use jiff::Timestamp;
+use slipway_api::canary::{CanaryCondition, Phase};
 use slipway_api::flagger::FINALIZER;
 use slipway_api::purpose::canary as purpose;
 use slipway_kernel::event::EventType;
@@ -19,7 +20,7 @@ use crate::router::{self, Write};
 use crate::spec::grace;
 use crate::standalone::acts::{draw_back, give_back, restore, workload};
 use crate::standalone::adopt;
-use crate::standalone::leave::{Leave, leave};
+use crate::standalone::leave::{Leave, former, leave};
 use crate::standalone::primary;
 use crate::standalone::revert::{self, Step};
 use crate::standalone::scene::{Obstacle, Stand};
@@ -31,6 +32,11 @@ pub(super) fn end(
     stood: Result<&Stand, &Obstacle>,
     plan: &mut Plan,
 ) -> bool {
+    let is_live = matches!(guard, Guard::Unguarded | Guard::Guarded);
+    let is_followed = stood.is_ok_and(|stand| !stand.asked.rules.suspend);
+    if is_live && is_followed && give_former_back(look, plan) {
+        return true;
+    }
     match (guard, stood) {
         // The finalizer is that program's as well: it gives back what is to be.
         (Guard::Ending, Err(obstacle)) if obstacle.reason == Reason::FlaggerRuns => false,
@@ -60,6 +66,18 @@ pub(super) fn end(
         (Guard::Released, _) => true,
         _ => false,
     }
+}
+
+/// What a person owns, and traffic does not go by any more, becomes what it was before anything else is done; gives whether it
+/// has to.
+fn give_former_back(look: &Look<'_>, plan: &mut Plan) -> bool {
+    let writes = former(&look.seen());
+    let is_needed = !writes.is_empty();
+    for write in writes {
+        undo(look, write, plan);
+    }
+    Report::new(look.world, look.now).refused(plan);
+    is_needed
 }
 
 /// Whether what serves is ours.
@@ -95,7 +113,13 @@ fn give_all_back(look: &Look<'_>, plan: &mut Plan) {
         terminate(look, &leave, plan);
         return;
     }
-    if let Some(abort) = &leave.abort {
+    // Where nothing is remembered, an abort may be older than the deletion, and meant for a version.
+    let is_kept = look
+        .canary
+        .status
+        .as_ref()
+        .is_some_and(|status| status.run.is_some());
+    if let Some(abort) = leave.abort.as_ref().filter(|_| is_kept) {
         let report = Report::new(look.world, look.now);
         let text = format!("Let go of as it is, {}", abort.because);
         plan.events.push(report.event(EventType::Warning, &text));
@@ -105,7 +129,7 @@ fn give_all_back(look: &Look<'_>, plan: &mut Plan) {
     if let Some(kind) = unseen(look, &leave) {
         let (plural, group) = (&kind.plural, &kind.group);
         let message = format!(
-            "{plural}.{group} cannot be seen, and one of them may have to be given back; grant get, list and watch, or abort, which lets go of it as it is"
+            "{plural}.{group} cannot be seen, and one of them may have to be changed or given back; grant get, list and watch, or abort, which lets go of it as it is"
         );
         let report = Report::new(look.world, look.now);
         report.ending(look.canary, Reason::RouteNotFound, &message, plan);
@@ -162,12 +186,15 @@ fn give_all_back(look: &Look<'_>, plan: &mut Plan) {
     }
 }
 
-/// A kind of objects that the run's traffic goes by, and that cannot be seen.
+/// A kind of objects that the run's traffic goes by, or the workload's, that cannot be seen.
 fn unseen<'a>(look: &Look<'a>, leave: &Leave) -> Option<&'a Kind> {
-    let taken = leave.run.serving.as_ref().and(leave.provider);
+    let serving = leave.run.serving.as_ref();
+    let taken = serving.and(leave.provider);
     let router = leave.run.router.as_deref();
-    let provider = router.and_then(|name| Provider::of(name).ok()).or(taken)?;
-    let kinds = router::kinds(provider);
+    let provider = router.and_then(|name| Provider::of(name).ok()).or(taken);
+    let workload = serving.map(|_| workload(leave.kind));
+    let kinds = provider.into_iter().flat_map(router::kinds).chain(workload);
+    let kinds: Vec<Kind> = kinds.collect();
     look.world.unseen.iter().find(|kind| kinds.contains(*kind))
 }
 
@@ -178,7 +205,8 @@ fn let_go(look: &Look<'_>, leave: &Leave, plan: &mut Plan) {
         release(look, plan);
         return;
     }
-    let Some(since) = leave.run.free_since else {
+    let since = leave.run.free_since.or_else(|| ended(look));
+    let Some(since) = since.filter(|since| *since <= look.now) else {
         let mut run = leave.run.clone();
         run.free_since = Some(look.now);
         remember(look, &run, plan);
@@ -196,6 +224,17 @@ fn let_go(look: &Look<'_>, leave: &Leave, plan: &mut Plan) {
     }
 }
 
+/// Since when it ends, where the definition of Canaries keeps nothing of a run: conditions are in every one.
+fn ended(look: &Look<'_>) -> Option<Timestamp> {
+    let status = look.canary.status.as_ref()?;
+    let mut conditions = status.conditions.iter();
+    let is_it = |one: &&CanaryCondition| {
+        one.kind == "Promoted" && one.reason == Phase::Terminating.as_str()
+    };
+    let found = conditions.find(is_it).filter(|_| status.run.is_none())?;
+    Some(found.last_update_time.as_ref()?.0)
+}
+
 fn canary(look: &Look<'_>) -> Target {
     Target::seen(render::canary(look.world), look.world.canary.meta())
 }
@@ -205,6 +244,10 @@ fn terminate(look: &Look<'_>, leave: &Leave, plan: &mut Plan) {
     let mut run = leave.run.clone();
     run.phase = Phase::Terminating;
     run.free_since = None;
+    if let Some(abort) = &leave.abort {
+        // It was meant for a version, and not for the deletion.
+        run.command = Some(abort.id.clone());
+    }
     if !leave.source.state().is_down() {
         (run.weight, run.mirrored) = (0, false);
     }

@@ -41,8 +41,13 @@ impl<'a> Report<'a> {
         self.warn(&obstacle.message, plan);
     }
 
-    /// A Canary is not followed.
-    pub(super) fn obstructed(&self, canary: &Canary, obstacle: &Obstacle, plan: &mut Plan) {
+    /// A Canary is not followed. Gives its status, which is yet to be written.
+    pub(super) fn obstructed(
+        &self,
+        canary: &Canary,
+        obstacle: &Obstacle,
+        plan: &mut Plan,
+    ) -> CanaryStatus {
         let before = canary.status.clone().unwrap_or_default();
         let mut after = before.clone();
         plan.blockers.push(self.blocked(obstacle));
@@ -56,7 +61,7 @@ impl<'a> Report<'a> {
         if !is_known {
             self.warn(&obstacle.message, plan);
         }
-        plan.statuses.extend(self.status(&before, &after));
+        after
     }
 
     /// What a Canary that is being deleted waits for.

@@ -221,15 +221,19 @@ fn in_place(
 
 /// A rule in which the target has its share of what the apex has. Without a share it is the person's rule.
 fn shared(route: &Route, rule: &Value, weights: Weights) -> Result<Value, CannotRoute> {
+    // A server adds to it what it takes for granted: it stays as it came back.
+    let known = list(rule, "/filters").find(|filter| is_mirror(route, filter));
+    let port = json!(route.service.port);
+    let known = known.filter(|one| one.pointer("/requestMirror/backendRef/port") == Some(&port));
     let mut rule = unshared(route, rule);
     let Some(whole) = weight_of(&rule, &route.apex) else {
         return Ok(rule);
     };
     if weights.mirrored {
-        let backend = json!({"name": route.target, "port": route.service.port});
+        let backend = json!({"name": route.target, "port": port});
         let filter =
             json!({"type": gateway::REQUEST_MIRROR, "requestMirror": {"backendRef": backend}});
-        push(&mut rule, "filters", filter);
+        push(&mut rule, "filters", known.cloned().unwrap_or(filter));
     }
     if weights.target == 0 {
         return Ok(rule);

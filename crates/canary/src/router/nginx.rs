@@ -8,7 +8,7 @@ use slipway_api::foreign::istio::StringMatch;
 use slipway_kernel::Kind;
 use slipway_kernel::fields::{strings, text};
 
-use super::parts::{covers, is_ours, understood};
+use super::parts::{covers, is_ours, is_taken, understood};
 use super::{Abilities, Builtin, CannotRoute, Objects, Route, Router, Write};
 use crate::engine::{Routing, Weights};
 use crate::measures::{rate, rated};
@@ -80,6 +80,10 @@ fn seen(route: &Route, objects: &Objects) -> Result<Routing, CannotRoute> {
     let Some(ingress) = objects.get(KIND, &name) else {
         return Ok(Routing::default());
     };
+    if !is_ours(route, ingress) {
+        // Its weights are of another Canary's version.
+        return Err(CannotRoute::NotOurs { kind: KIND, name });
+    }
     let annotations = strings(ingress, "/metadata/annotations");
     let get = |name: &str| annotations.get(&annotation(route, name));
     let decides = [names::BY_HEADER, names::BY_COOKIE];
@@ -126,7 +130,7 @@ fn writes(route: &Route, objects: &Objects, weights: Weights) -> Result<Vec<Writ
         );
         metadata.insert("annotations".to_owned(), wanted);
     }
-    if seen.is_some_and(|seen| !is_ours(route, seen)) {
+    if seen.is_some_and(|seen| !is_taken(route, seen, &body)) {
         return Err(CannotRoute::NotOurs { kind: KIND, name });
     }
     if seen.is_some_and(|seen| covers(seen, &body)) {

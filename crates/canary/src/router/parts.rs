@@ -81,7 +81,7 @@ pub(crate) fn lacking(seen: &Value, wanted: &Value) -> Value {
     Value::Object(fields.collect())
 }
 
-/// An object of ours as it is to be; nothing where it is so. An object that somebody else controls is not touched.
+/// An object of ours as it is to be; nothing where it is so. An object that is somebody else's is not touched.
 pub(crate) fn apply(
     route: &Route,
     objects: &Objects,
@@ -92,7 +92,7 @@ pub(crate) fn apply(
     let body = route.own(kind, name, spec);
     let seen = objects.get(called, name);
     if let Some(seen) = seen {
-        if !is_ours(route, seen) {
+        if !is_taken(route, seen, &body) {
             return Err(CannotRoute::NotOurs {
                 kind: called,
                 name: name.to_owned(),
@@ -118,6 +118,27 @@ pub(crate) fn controller(object: &Value) -> Option<&Value> {
 /// Whether this controller is the Canary of a route.
 fn is_it(route: &Route, controller: &Value) -> bool {
     text(controller, "/uid") == Some(route.uid.as_str())
+}
+
+/// Whether the Canary may make an object be what is wanted of it: it controls it; or nobody does, and it says the same already, but
+/// for weights. All else is a person's own, and would be lost.
+pub(crate) fn is_taken(route: &Route, seen: &Value, wanted: &Value) -> bool {
+    let spec = |object: &Value| unweighted(object.get("spec").unwrap_or(&Value::Null));
+    let is_free = is_ours(route, seen);
+    is_controlled(route, seen) || (is_free && covers(&spec(seen), &spec(wanted)))
+}
+
+/// The same without weights.
+fn unweighted(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(name, _)| *name != "weight");
+            let kept = kept.map(|(name, value)| (name.clone(), unweighted(value)));
+            Value::Object(kept.collect())
+        }
+        Value::Array(all) => Value::Array(all.iter().map(unweighted).collect()),
+        other => other.clone(),
+    }
 }
 
 /// Whether the Canary may write an object: it controls it, or nobody does.

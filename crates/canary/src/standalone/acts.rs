@@ -8,13 +8,14 @@ use slipway_api::canary::Phase;
 use slipway_kernel::Kind;
 
 use super::configs::{self, Copy};
-use super::leave::Leave;
+use super::leave::{Leave, leave};
 use super::primary;
 use super::readiness::Workload;
 use super::scene::{Obstacle, Seen, Stand, is_there};
 use super::{scaler, services};
 use crate::engine::{Deed, Deeds, Revision, Weights};
 use crate::kinds::{self, AUTOSCALER, SERVICE};
+use crate::places::Places;
 use crate::reasons::Reason;
 use crate::router::{self, Ensured, Write};
 
@@ -51,6 +52,10 @@ impl Acts {
 pub fn acts(seen: &Seen<'_>, stand: &Stand, deeds: &Deeds) -> Acts {
     let mut acts = Acts::default();
     let is_over = matches!(stand.run.phase, Phase::Terminating | Phase::Terminated);
+    if stand.asked.rules.suspend {
+        let leads = leave(seen).and_then(|leave| lead(seen, &leave));
+        acts.list.extend(leads.map(Act::Write));
+    }
     if stand.asked.rules.suspend || is_over {
         return acts;
     }
@@ -233,6 +238,10 @@ fn copys_scaler(seen: &Seen<'_>, stand: &Stand, acts: &mut Acts) {
     if !is_there(&stand.sight.source) {
         return;
     }
+    if let Some(obstacle) = foreign_scaler(seen, stand) {
+        acts.obstacles.push(obstacle);
+        return;
+    }
     let wanted = scaler::scaler(asked, theirs, &stand.names, &stand.owner);
     let there = stand.scaler(seen, true).ok().flatten();
     let is_due = there.is_none() || stand.run.phase == Phase::Promoting;
@@ -240,6 +249,21 @@ fn copys_scaler(seen: &Seen<'_>, stand: &Stand, acts: &mut Acts) {
     if is_due && !is_so {
         acts.write(AUTOSCALER, &scaler::name(asked), wanted, true);
     }
+}
+
+/// Why the copy's autoscaler is not ours to write, if it is not: a person may have made one of this name.
+pub(super) fn foreign_scaler(seen: &Seen<'_>, stand: &Stand) -> Option<Obstacle> {
+    let asked = seen.canary.spec.autoscaler_ref.as_ref()?;
+    let there = stand.scaler(seen, true).ok().flatten()?;
+    let theirs = stand.scaler(seen, false).ok().flatten()?;
+    let wanted = scaler::scaler(asked, theirs, &stand.names, &stand.owner);
+    (!router::is_taken(&stand.route, there, &wanted)).then(|| {
+        let name = scaler::name(asked);
+        let message = format!(
+            "HorizontalPodAutoscaler {name} has the name of the copy's, and this Canary did not make it; delete or rename it"
+        );
+        Obstacle::new(Reason::NotOurs, message)
+    })
 }
 
 /// Routing objects are as the run says; where the target is not to get more yet, they are left.
@@ -291,6 +315,28 @@ fn sizes(stand: &Stand, deeds: &Deeds, acts: &mut Acts) {
     }
 }
 
+/// How the apex is led to the copy again, where that served before and something else is led to: whatever is wrong with the
+/// Canary, nobody else is there to answer.
+pub fn lead(seen: &Seen<'_>, leave: &Leave) -> Option<Write> {
+    let (run, names) = (&leave.run, &leave.names);
+    let is_begun = run.serving.is_some() && run.phase != Phase::Initializing;
+    let is_over = matches!(run.phase, Phase::Terminating | Phase::Terminated);
+    // What the Canary has not followed yet is not turned.
+    let is_turned = Places::read(&run.places)
+        .is_none_or(|known| (&known.target, &known.apex) == (&names.target, &names.apex));
+    if !is_begun || is_over || !is_turned || !is_there(&leave.source) {
+        return None;
+    }
+    let label = leave.label.as_ref()?;
+    let there = seen.objects.get("Service", &names.apex)?;
+    let is_so = services::leads_to_copy(there, label) || !router::is_ours(&leave.route, there);
+    (!is_so).then(|| Write::Patch {
+        kind: SERVICE,
+        name: names.apex.clone(),
+        body: services::lead(label),
+    })
+}
+
 /// How a person's own routes become what they were, when the Canary goes; nothing if they are.
 pub fn restore(seen: &Seen<'_>, leave: &Leave) -> Vec<Write> {
     let restore = |provider| router::restore(provider, &leave.route, seen.objects);
@@ -309,14 +355,15 @@ pub fn give_back(seen: &Seen<'_>, leave: &Leave) -> Vec<Write> {
     let Some(label) = &leave.label else {
         return all;
     };
-    let body = services::give_back(label);
-    let there = seen.objects.get("Service", &leave.names.apex);
-    if there.is_some_and(|there| services::leads_to_copy(there, label)) {
-        all.push(Write::Patch {
-            kind: SERVICE,
-            name: leave.names.apex.clone(),
-            body,
-        });
-    }
+    let is_led = |name: &&String| {
+        let there = seen.objects.get("Service", name);
+        there.is_some_and(|there| services::leads_to_copy(there, label))
+    };
+    let apexes = leave.former.iter().chain([&leave.names.apex]);
+    all.extend(apexes.filter(is_led).map(|name| Write::Patch {
+        kind: SERVICE,
+        name: name.clone(),
+        body: services::give_back(label),
+    }));
     all
 }

@@ -1,5 +1,7 @@
 //! What is to be known to give a workload back, whatever else is wrong with its Canary.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::about::{command, label, route, thresholds};
@@ -9,8 +11,8 @@ use super::scene::{Seen, is_copy};
 use super::{Names, PodLabel, scaler};
 use crate::engine::{Command, Run, Side, Verb};
 use crate::places::Places;
-use crate::provider::Provider;
-use crate::router::{self, Route};
+use crate::provider::{Provider, is_busy};
+use crate::router::{self, Route, Write};
 use crate::spec::deadline;
 
 /// A Canary that is to give its workload back.
@@ -20,6 +22,8 @@ pub struct Leave {
     pub kind: Workload,
     /// What things are called.
     pub names: Names,
+    /// The Services that clients knew before, and that may lead to the copy as well.
+    pub former: BTreeSet<String>,
     /// The label by which pods are known; none if nobody knows it any more.
     pub label: Option<PodLabel>,
     /// How traffic comes to its Services.
@@ -83,6 +87,7 @@ pub fn leave(seen: &Seen<'_>) -> Option<Leave> {
     }
     Some(Leave {
         kind,
+        former: places.former,
         label: label(seen, target, primary).ok(),
         route,
         provider: provider.ok(),
@@ -95,4 +100,26 @@ pub fn leave(seen: &Seen<'_>) -> Option<Leave> {
         names,
         run,
     })
+}
+
+/// How a person's own route becomes what it was that the last run went by, and that the next one will not go by.
+pub fn former(seen: &Seen<'_>) -> Vec<Write> {
+    let canary = seen.canary;
+    let is_kept = canary.status.as_ref().is_some_and(is_busy);
+    let before = Places::of_run(canary).zip(Provider::of_run(canary));
+    let Some((places, provider)) = before.filter(|_| !is_kept) else {
+        return Vec::new();
+    };
+    let now = Places::of_canary(canary);
+    let is_same = (&places.apex, &places.route) == (&now.apex, &now.route);
+    if is_same && Provider::of_canary(canary, seen.settings.provider) == Ok(provider) {
+        return Vec::new();
+    }
+    let names = Names::of(&places.target, &places.apex);
+    let route = Route {
+        route: places.route,
+        ingress: places.ingress,
+        ..route(seen, &names)
+    };
+    router::restore(provider, &route, seen.objects)
 }

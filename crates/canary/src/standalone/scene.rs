@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use slipway_api::canary::Canary;
+use slipway_api::canary::{Canary, Phase};
 use slipway_kernel::fields::strings;
 
 use super::about::{command, label, route, thresholds, tracked};
+use super::acts::foreign_scaler;
 use super::adopt::{self, Scene as Adoption};
 use super::configs::{self, Config, Known, Tracked};
 use super::primary::{self, Recipe};
 use super::readiness::{Demand, Workload, readiness};
 use super::{Names, PodLabel, cookies, hash, scaler, services};
-use crate::engine::{Readiness, Revision, Routing, Run, Side, Sight};
+use crate::engine::{Readiness, Revision, Routing, Run, Side, Sight, Weights};
 use crate::places::Places;
 use crate::provider::Provider;
 use crate::reasons::Reason;
@@ -160,7 +161,7 @@ fn asked(seen: &Seen<'_>) -> Result<Asked, Problem> {
     let mut asked = spec::read_with(spec, provider)?;
     let places = Places::of_canary(seen.canary);
     asked.rules.places = places.kept();
-    if places != Places::of_spec(spec) {
+    if !places.is_of(spec) {
         let message = "spec.targetRef, service.name, routeRef and ingressRef are followed from the next run on";
         asked.warnings.push(message.to_owned());
     }
@@ -209,7 +210,16 @@ impl Stand {
             let message = format!("{name} is the copy of another Canary; name its workload");
             return Err(Obstacle::new(Reason::NotOurs, message));
         }
-        Ok(())
+        if self.run.phase != Phase::Initializing {
+            return Ok(());
+        }
+        // Nothing is put away where what is to be made cannot be.
+        let (provider, route) = (self.asked.provider, &self.route);
+        let routed = router::ensure(provider, route, seen.objects, Weights::SOURCE);
+        if let Err(error @ CannotRoute::NotOurs { .. }) = routed {
+            return Err(error.into());
+        }
+        foreign_scaler(seen, self).map_or(Ok(()), Err)
     }
 
     /// How traffic is divided, by what its run says the weight is of. Where that is of all requests, none are looked for that

@@ -88,6 +88,11 @@ pub fn give_back(label: &PodLabel) -> Value {
     json!({"spec": {"selector": BTreeMap::from([(label.key.clone(), label.value.clone())])}})
 }
 
+/// How the apex is turned: it selects the copy's pods.
+pub fn lead(label: &PodLabel) -> Value {
+    json!({"spec": {"selector": BTreeMap::from([(label.key.clone(), label.primary())])}})
+}
+
 /// Whether a Service leads to the copy. One that leads elsewhere by now is not ours to turn.
 pub fn leads_to_copy(there: &Value, label: &PodLabel) -> bool {
     let selector = strings(there, "/spec/selector");

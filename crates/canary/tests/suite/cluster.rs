@@ -16,6 +16,8 @@ use slipway_canary::standalone::scene::{Obstacle, Seen, Stand, stand};
 use slipway_canary::standalone::{adopt, cookies};
 use slipway_kernel::fields::merge;
 
+use crate::play::check_answered;
+
 pub(crate) struct Cluster {
     pub(crate) canary: Canary,
     pub(crate) objects: Objects,
@@ -206,6 +208,8 @@ impl Cluster {
             self.remember(&next.run);
             return (true, None);
         }
+        let is_sent_back = stand.run.weight == 0;
+        check_answered(&stand.asked.rules, &stand.run, &stand.sight, is_sent_back);
         let deeds = deeds(&stand.asked.rules, &stand.run, &stand.sight, self.now);
         let acts = self.with_seen(|seen| acts(seen, &stand, &deeds));
         self.holds

@@ -125,6 +125,22 @@ fn pause_stays_where_it_is_until_resume() {
 }
 
 #[test]
+fn a_version_that_is_put_back_during_a_pause_is_not_analysed() {
+    let mut play = Play::new(by_weights(&[50, 80]));
+    play.rules.hooks = vec![hook(HookType::PreRollout), hook(HookType::Rollout)];
+    play.push("v2").ticks(1);
+    assert!(play.run.weight > 0);
+    play.command(Verb::Pause, "1").settle();
+    let asked = play.asked.len();
+    play.push("v1").settle();
+    assert_eq!(play.sight.routing.weights, Some(Weights::SOURCE));
+    play.command(Verb::Resume, "2");
+    assert_eq!(play.finish(), Phase::Succeeded);
+    assert_eq!(play.asked.len(), asked, "nobody is asked about what serves");
+    assert_eq!(play.run.serving, Some(version("v1")));
+}
+
+#[test]
 fn a_paused_version_can_be_aborted_and_promoted() {
     for (verb, end) in [
         (Verb::Abort, Phase::Failed),

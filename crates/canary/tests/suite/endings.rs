@@ -1,5 +1,7 @@
 //! Scenarios 78 to 83, 88 and 89: how a run ends.
 
+use std::time::Duration;
+
 use slipway_api::canary::Phase;
 use slipway_canary::engine::{Deed, Finish, Readiness, Weights};
 use slipway_canary::reasons::Reason;
@@ -73,6 +75,39 @@ fn scenario_80_traffic_goes_back_when_the_source_breaks_after_it_got_it() {
     play.settle();
     assert_eq!((play.run.phase, play.run.weight), (Phase::Failed, 100));
     assert_eq!(play.sight.routing.weights, Some(Weights::to_target(100)));
+}
+
+#[test]
+fn scenario_80_who_alone_has_pods_is_not_put_away_at_the_end_of_a_promotion() {
+    let finalising = || {
+        let mut play = promoting();
+        play.rules.grace = Duration::from_secs(10);
+        play.sight.source.readiness = Readiness::Ready;
+        play.settle();
+        assert_eq!(play.run.phase, Phase::Finalising);
+        assert_eq!(play.sight.routing.weights, Some(Weights::SOURCE));
+        play.sight.source.readiness = Readiness::Down("out of memory".to_owned());
+        play
+    };
+    // The load was too much for the copy: the version takes it back, and the promotion goes on.
+    let mut play = finalising();
+    play.settle();
+    assert_eq!((play.run.phase, play.run.weight), (Phase::Promoting, 100));
+    assert_eq!(play.sight.routing.weights, Some(Weights::to_target(100)));
+    play.wait(20);
+    assert_eq!(play.sight.target.size, 3);
+    play.sight.source.readiness = Readiness::Ready;
+    assert_eq!(play.finish(), Phase::Succeeded);
+    // It does not come up again.
+    let mut play = finalising();
+    assert_eq!(play.finish(), Phase::Failed);
+    assert_eq!((play.run.weight, play.sight.target.size), (100, 3));
+    // The version is not whole either: it stays until somebody answers.
+    let mut play = finalising();
+    play.sight.target.readiness = Readiness::Partly("2 of 3".to_owned());
+    play.wait(20);
+    assert_eq!(play.sight.target.size, 3);
+    assert!(play.holds.contains(&Reason::SourceNotReady), "it is said");
 }
 
 #[test]
@@ -196,4 +231,29 @@ fn r17_a_version_can_take_over_in_its_own_place() {
         .iter()
         .position(|d| *d == Deed::Route(Weights::to_target(100)));
     assert!(routed < down);
+}
+
+#[test]
+fn scenario_97_after_a_promotion_that_failed_nobody_lands_on_too_few_pods() {
+    // The target has all traffic on twenty pods; nobody is at the copy, and its autoscaler takes it down to two.
+    for back in [None, Some("v1")] {
+        let mut play = promoting();
+        play.sight.target.size = 20;
+        play.sight.source.readiness = Readiness::Stuck("no quota".to_owned());
+        play.settle();
+        assert_eq!((play.run.phase, play.run.weight), (Phase::Failed, 100));
+        play.obeys = false;
+        if let Some(version) = back {
+            play.push(version);
+            play.sight.source.revision = play.sight.target.revision.clone();
+            play.sight.target.readiness = Readiness::Ready;
+        }
+        (play.sight.source.size, play.sight.source.readiness) = (2, Readiness::Ready);
+        play.settle();
+        assert_eq!((play.run.phase, play.run.weight), (Phase::Failed, 100));
+        play.obeys = true;
+        play.finish();
+        assert!(play.done.contains(&Deed::SizeSource(20)), "{back:?}");
+        assert_eq!(play.sight.routing.weights, Some(Weights::SOURCE));
+    }
 }

@@ -89,6 +89,87 @@ fn a_service_of_a_sides_name_that_leads_elsewhere_is_a_persons_own() {
     assert_eq!(cluster.replicas("web"), 3);
 }
 
+/// What is needed and is a person's own stays what it is, and nothing is taken from who serves.
+fn is_left(spec: Value, theirs: &[Value]) {
+    let mut cluster = Cluster::new(&spec);
+    for object in theirs {
+        cluster.put(object.clone());
+    }
+    let last = theirs.last().unwrap();
+    let kind = last["kind"].as_str().unwrap().to_owned();
+    let name = last["metadata"]["name"].as_str().unwrap().to_owned();
+    cluster.controllers();
+    cluster.finish();
+    let holds = &cluster.holds;
+    assert!(holds.contains(&Reason::NotOurs), "{kind}: {holds:?}");
+    let after = cluster.get(&kind, &name);
+    assert_eq!(after["spec"], last["spec"], "{kind}");
+    assert_eq!(after["metadata"], last["metadata"], "{kind}");
+    assert_eq!(cluster.replicas("web"), 3, "{kind}");
+}
+
+fn object(kind: &str, name: &str, spec: Value) -> Value {
+    json!({"kind": kind, "metadata": {"name": name, "namespace": "shop"}, "spec": spec})
+}
+
+#[test]
+fn an_object_of_a_name_that_is_needed_is_a_persons_own() {
+    let backend = |name: &str| json!([{"name": name, "port": 80}]);
+    let rules = json!([{"backendRefs": backend("web")},
+        {"matches": [{"path": {"value": "/api"}}], "backendRefs": backend("api")}]);
+    let route = object("HTTPRoute", "web", json!({"rules": rules}));
+    is_left(gateway(), &[route]);
+    // One that leads to the sides already, and says more.
+    let sides = json!([{"name": "web-primary", "port": 80, "weight": 100},
+        {"name": "web-canary", "port": 80, "weight": 0}]);
+    let rules = json!([{"backendRefs": sides}, {"backendRefs": backend("api")}]);
+    let route = object("HTTPRoute", "web", json!({"rules": rules}));
+    is_left(gateway(), &[route]);
+    let backends = json!([{"service": "a", "weight": 30}, {"service": "b", "weight": 70}]);
+    let split = object(
+        "TrafficSplit",
+        "web",
+        json!({"service": "web", "backends": backends}),
+    );
+    is_left(json!({"provider": "smi:v1alpha2"}), &[split]);
+    let host = json!({"host": "web-primary.other.svc"});
+    let rule = object("DestinationRule", "web-primary", host);
+    is_left(json!({"provider": "istio"}), &[rule]);
+    let ingress = |name: &str, to: &str| {
+        let path =
+            json!({"path": "/", "backend": {"service": {"name": to, "port": {"number": 80}}}});
+        object(
+            "Ingress",
+            name,
+            json!({"rules": [{"http": {"paths": [path]}}]}),
+        )
+    };
+    let both = [ingress("shop", "web"), ingress("shop-canary", "web-v2")];
+    let by = json!({"provider": "nginx",
+        "ingressRef": {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "name": "shop"}});
+    is_left(by, &both);
+    let scaler = |name: &str, most: u32| {
+        object(
+            "HorizontalPodAutoscaler",
+            name,
+            json!({"maxReplicas": most}),
+        )
+    };
+    let mut by = gateway();
+    by["autoscalerRef"] = json!({"apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler", "name": "web"});
+    is_left(by, &[scaler("web", 10), scaler("web-primary", 4)]);
+}
+
+#[test]
+fn a_route_of_ours_that_lost_its_owner_is_taken_again() {
+    let mut cluster = started();
+    let orphaned = json!({"metadata": {"ownerReferences": null}});
+    cluster.change("HTTPRoute", "web", &orphaned);
+    cluster.push("web:2");
+    assert_eq!(cluster.finish(), Phase::Succeeded, "{:?}", cluster.holds);
+}
+
 #[test]
 fn a_config_of_a_copys_name_is_not_overwritten() {
     let mut cluster = Cluster::new(&gateway());

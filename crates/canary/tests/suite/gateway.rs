@@ -339,3 +339,29 @@ fn a_persons_route_that_does_not_send_to_the_apex_is_refused() {
             .contains("HTTPRoute gone does not exist")
     );
 }
+
+#[test]
+fn what_a_server_adds_to_a_mirror_is_no_difference() {
+    let mut route = route(json!({}));
+    route.route = Some("theirs".to_owned());
+    let rules = json!([{"backendRefs": [{"name": "web", "port": 80, "weight": 1}]}]);
+    let mut all = objects(
+        &[json!({"kind": "HTTPRoute", "metadata": {"name": "theirs"},
+        "spec": {"rules": rules}})],
+    );
+    let mirrored = Weights {
+        target: 0,
+        mirrored: true,
+    };
+    shift(gatewayapi(), &route, &mut all, mirrored).unwrap();
+    let key = ("HTTPRoute".to_owned(), "theirs".to_owned());
+    let object = all.0.get_mut(&key).unwrap();
+    let mirror = &mut object["spec"]["rules"][0]["filters"][0]["requestMirror"]["backendRef"];
+    mirror["group"] = json!("");
+    mirror["kind"] = json!("Service");
+    let writes = shift(gatewayapi(), &route, &mut all, mirrored).unwrap();
+    assert_eq!(writes, []);
+    shift(gatewayapi(), &route, &mut all, Weights::SOURCE).unwrap();
+    let after = all.get("HTTPRoute", "theirs").unwrap();
+    assert_eq!(after["spec"]["rules"], rules);
+}

@@ -363,23 +363,25 @@ fn a_deletion_says_what_it_waits_for() {
     assert_eq!(waits["reason"], "TargetNotReady", "{waits}");
 }
 
+/// Takes out of a status what Flagger's definition of Canaries does not know.
+fn prune(stage: &mut slipway_canary::stage::Stage) {
+    let ours = [
+        "run",
+        "waitingFor",
+        "checks",
+        "untold",
+        "observedGeneration",
+    ];
+    let pruned: serde_json::Map<String, Value> = ours
+        .into_iter()
+        .map(|name| (name.to_owned(), Value::Null))
+        .collect();
+    stage.patch("Canary", "shop", "web", &json!({"status": pruned}));
+}
+
 #[test]
 fn a_definition_that_does_not_keep_a_run_is_told_and_not_written_to() {
     let mut stage = stage(&json!({}));
-    let prune = |stage: &mut slipway_canary::stage::Stage| {
-        let ours = [
-            "run",
-            "waitingFor",
-            "checks",
-            "untold",
-            "observedGeneration",
-        ];
-        let pruned: serde_json::Map<String, Value> = ours
-            .into_iter()
-            .map(|name| (name.to_owned(), Value::Null))
-            .collect();
-        stage.patch("Canary", "shop", "web", &json!({"status": pruned}));
-    };
     stage.step();
     prune(&mut stage);
     let plan = stage.plan();
@@ -397,6 +399,32 @@ fn a_definition_that_does_not_keep_a_run_is_told_and_not_written_to() {
         "conditions": [{"type": "Promoted", "status": "True", "reason": "Initialized", "message": "done"}]});
     let left: CanaryStatus = serde_json::from_value(left).unwrap();
     assert!(!slipway_canary::standalone::adopt::is_pruned(&left));
+}
+
+#[test]
+fn a_deletion_ends_also_where_a_definition_does_not_keep_a_run() {
+    let mut stage = stage(&json!({"revertOnDeletion": true}));
+    until(&mut stage, "Initialized");
+    // What Flagger leaves, and its definition.
+    let left = json!({"lastAppliedSpec": "5d8b9c7f6", "lastPromotedSpec": "5d8b9c7f6"});
+    stage.patch("Canary", "shop", "web", &json!({"status": left}));
+    let deleted = json!({"metadata": {"deletionTimestamp": "2026-03-04T12:00:00Z"}});
+    stage.patch("Canary", "shop", "web", &deleted);
+    let began = stage.now;
+    for _ in 0..20 {
+        prune(&mut stage);
+        let plan = stage.step();
+        prune(&mut stage);
+        controllers(&mut stage);
+        let is_written = !plan.steps.is_empty() || !plan.statuses.is_empty();
+        let later = stage.now + std::time::Duration::from_secs(1);
+        stage.now = plan.wake_at.filter(|_| !is_written).unwrap_or(later);
+    }
+    let canary = stage.get("Canary", "shop", "web").unwrap();
+    assert_eq!(canary["metadata"]["finalizers"], json!([]));
+    let apex = stage.get("Service", "shop", "web").unwrap();
+    assert_eq!(apex["spec"]["selector"]["app"], "web");
+    assert!(stage.now.duration_since(began).as_secs() >= 10);
 }
 
 #[test]

@@ -230,6 +230,20 @@ fn nginx_matches_by_header_and_cookie_and_forgets_that_at_the_end() {
 }
 
 #[test]
+fn the_weights_of_another_canarys_ingress_are_not_ones_own() {
+    let route = by_ingress();
+    let mut all = objects(&[ingress()]);
+    shift(named("nginx"), &route, &mut all, Weights::to_target(35)).unwrap();
+    let mut second = by_ingress();
+    second.uid = "another".to_owned();
+    let found = seen(named("nginx"), &second, &all);
+    let text = found.unwrap_err().to_string();
+    assert!(text.contains("Ingress shop-canary"), "{text}");
+    let found = seen(named("nginx"), &route, &all).unwrap();
+    assert_eq!(found.weights, Some(Weights::to_target(35)));
+}
+
+#[test]
 fn scenario_104_an_ingress_without_the_apex_is_named() {
     let mut route = by_ingress();
     route.apex = "api".to_owned();

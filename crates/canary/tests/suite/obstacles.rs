@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use slipway_api::purpose::canary as purpose;
 use slipway_canary::stage::Stage;
 use slipway_kernel::fact::{Cause, Missing, Refusal, Unseen};
 use slipway_kernel::{ClusterId, ObjectRef};
 
-use crate::planner::{controllers, phase, push, settle, stage, status, until};
+use crate::planner::{controllers, phase, push, questions, settle, stage, status, until};
 
 /// A run that has given the new version half of the traffic.
 fn half_way() -> Stage {
@@ -28,7 +29,7 @@ fn share(stage: &Stage) -> String {
     weight.as_str().unwrap().to_owned()
 }
 
-fn command(stage: &mut Stage, verb: &str) {
+pub(crate) fn command(stage: &mut Stage, verb: &str) {
     let written = json!({"verb": verb, "by": "ann", "reason": "because"}).to_string();
     let annotations = json!({slipway_api::flagger::COMMAND: written});
     let patch = json!({"metadata": {"annotations": annotations}});
@@ -84,6 +85,27 @@ fn abort_is_heard_whatever_is_in_the_way() {
 }
 
 #[test]
+fn what_happens_is_told_whatever_is_in_the_way() {
+    let mut stage = half_way();
+    stage.put(
+        json!({"apiVersion": "flagger.app/v1beta1", "kind": "AlertProvider",
+        "metadata": {"name": "chat", "namespace": "shop"},
+        "spec": {"type": "slack", "address": "https://chat.example.com/hook"}}),
+    );
+    let alerts = json!([{"name": "a", "severity": "error", "providerRef": {"name": "chat"}}]);
+    let patch = json!({"spec": {"analysis": {"alerts": alerts}}});
+    stage.patch("Canary", "shop", "web", &patch);
+    obstruct(&mut stage);
+    settle(&mut stage, 200);
+    command(&mut stage, "abort");
+    let plans = settle(&mut stage, 200);
+    let asks = plans.iter().flat_map(questions);
+    let told = asks.filter(|one| one.id.purpose == purpose::TELL).count();
+    assert_eq!(told, 1, "{:#}", status(&stage));
+    assert_eq!(status(&stage)["untold"], Value::Null, "once");
+}
+
+#[test]
 fn a_version_without_pods_loses_its_traffic_whatever_is_in_the_way() {
     let mut stage = half_way();
     obstruct(&mut stage);
@@ -114,6 +136,56 @@ fn another_provider_counts_from_the_next_run_on() {
     push(&mut stage, "web:3");
     until(&mut stage, "Succeeded");
     assert_eq!(status(&stage)["run"]["provider"], "kubernetes");
+}
+
+#[test]
+fn a_provider_and_what_only_that_can_do_send_the_version_back_and_count_from_the_next_run_on() {
+    let header = json!([{"headers": {"x-canary": {"exact": "yes"}}}]);
+    let matching = json!({"provider": "istio",
+        "analysis": {"stepWeights": null, "iterations": 2, "match": header}});
+    let sticky = json!({"provider": "gatewayapi:v1", "service": {"gatewayRefs": [{"name": "gw"}]},
+        "analysis": {"sessionAffinity": {"cookieName": "c"}}});
+    for spec in [matching, sticky] {
+        let mut stage = half_way();
+        stage.patch("Canary", "shop", "web", &json!({"spec": spec}));
+        let looked = |stage: &mut Stage| {
+            for _ in 0..20 {
+                let plan = stage.step();
+                controllers(stage);
+                accept_any(stage);
+                if plan.steps.is_empty() && plan.statuses.is_empty() {
+                    stage.now = plan.wake_at.unwrap_or(stage.now);
+                }
+            }
+        };
+        looked(&mut stage);
+        assert_eq!(
+            (phase(&stage).as_str(), share(&stage).as_str()),
+            ("Failed", "0")
+        );
+        let target = stage.get("Deployment", "shop", "web").unwrap();
+        assert_eq!(target["spec"]["replicas"], 0, "{:#}", status(&stage));
+        assert_eq!(status(&stage)["run"]["provider"], spec["provider"]);
+        push(&mut stage, "web:3");
+        for _ in 0..6 {
+            looked(&mut stage);
+        }
+        assert_eq!(phase(&stage), "Succeeded", "{:#}", status(&stage));
+    }
+}
+
+/// A gateway that takes a route of the Canary's own.
+fn accept_any(stage: &mut Stage) {
+    let Some(route) = stage.get("HTTPRoute", "shop", "web") else {
+        return;
+    };
+    let condition = json!({"type": "Accepted", "status": "True",
+        "observedGeneration": route["metadata"]["generation"]});
+    let parents = json!([{"parentRef": {"name": "gw"}, "conditions": [condition]}]);
+    if route["status"]["parents"] != parents {
+        let patch = json!({"status": {"parents": parents}});
+        stage.patch("HTTPRoute", "shop", "web", &patch);
+    }
 }
 
 #[test]
@@ -176,6 +248,21 @@ fn a_deletion_that_waits_for_ever_can_be_aborted() {
     assert_eq!(finalizers(&stage), json!([]));
 }
 
+#[test]
+fn a_version_that_waits_for_approval_can_be_aborted_whatever_is_in_the_way() {
+    let hook = json!({"name": "start", "type": "confirm-rollout", "url": "http://gate.shop/"});
+    let mut stage = stage(&json!({"analysis": {"webhooks": [hook]}}));
+    until(&mut stage, "Initialized");
+    push(&mut stage, "web:2");
+    settle(&mut stage, 403);
+    assert_eq!(phase(&stage), "Waiting", "{:#}", status(&stage));
+    obstruct(&mut stage);
+    settle(&mut stage, 403);
+    command(&mut stage, "abort");
+    settle(&mut stage, 403);
+    assert_eq!(phase(&stage), "Failed");
+}
+
 /// A gateway that takes the route.
 fn accept(stage: &mut Stage) {
     let route = stage.get("HTTPRoute", "shop", "theirs").unwrap();
@@ -198,6 +285,14 @@ fn routed(stage: &mut Stage, number: usize) -> Option<jiff::Timestamp> {
     wake
 }
 
+/// A Canary comes to its copy, for which those who call its Service have a while.
+fn made(stage: &mut Stage) {
+    if let Some(wake) = routed(stage, 20) {
+        stage.now = wake;
+    }
+    routed(stage, 20);
+}
+
 #[test]
 fn a_persons_own_route_is_what_it_was_when_a_canary_goes_in_the_middle_of_a_run() {
     let mut stage = stage(&json!({
@@ -211,7 +306,7 @@ fn a_persons_own_route_is_what_it_was_when_a_canary_goes_in_the_middle_of_a_run(
         json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
         "metadata": {"name": "theirs", "namespace": "shop"}, "spec": {"rules": rules}}),
     );
-    routed(&mut stage, 20);
+    made(&mut stage);
     assert_eq!(phase(&stage), "Initialized", "{:#}", status(&stage));
     push(&mut stage, "web:2");
     routed(&mut stage, 20);
@@ -277,7 +372,7 @@ fn borrowing() -> (Stage, Value) {
             "metadata": {"name": name, "namespace": "shop"}, "spec": {"rules": rules}}),
         );
     }
-    routed(&mut stage, 20);
+    made(&mut stage);
     push(&mut stage, "web:2");
     routed(&mut stage, 20);
     assert_eq!(status(&stage)["canaryWeight"], 50, "{:#}", status(&stage));
@@ -372,4 +467,19 @@ fn a_config_that_the_api_refuses_to_copy_ends_the_promotion_in_time() {
         }
     }
     assert_eq!(phase(&stage), "Failed", "{:#}", status(&stage));
+}
+
+#[test]
+fn a_name_that_counts_from_the_next_run_on_is_another_canarys_from_then_on() {
+    let mut stage = half_way();
+    stage.put(json!({"apiVersion": "flagger.app/v1beta1", "kind": "Canary",
+        "metadata": {"name": "api", "namespace": "shop", "creationTimestamp": "2025-03-04T11:00:00Z"},
+        "spec": {"provider": "kubernetes", "service": {"port": 80},
+            "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "api"},
+            "analysis": {"interval": "10s", "threshold": 2, "iterations": 2}}}));
+    let patch = json!({"spec": {"service": {"name": "api"}}});
+    stage.patch("Canary", "shop", "web", &patch);
+    until(&mut stage, "Succeeded");
+    settle(&mut stage, 200);
+    assert_eq!(status(&stage)["waitingFor"][0]["reason"], "TargetBusy");
 }

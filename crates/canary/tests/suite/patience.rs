@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use slipway_api::canary::{HookType, NoData, Phase};
 use slipway_canary::engine::{Answer, Check, Deed, Readiness, Strategy, Verb, Weights};
 use slipway_canary::reasons::Reason;
 
+use crate::cluster::Cluster;
 use crate::play::{Play, by_iterations, by_weights, fine, hook, measure, version};
 
 const GRACE: Duration = Duration::from_secs(5);
@@ -36,6 +38,33 @@ fn a_data_plane_that_says_nothing_has_its_time_before_pods_go() {
     assert_eq!(play.settle(), Some(play.now + GRACE));
     play.finish();
     assert_eq!(play.sight.target.size, 0);
+}
+
+#[test]
+fn who_calls_the_service_itself_has_a_while_when_a_canary_is_made() {
+    // The route is taken at once, which says nothing of those who do not go by it.
+    let route = json!({"provider": "gatewayapi:v1", "service": {"gatewayRefs": [{"name": "gw"}]}});
+    let mut cluster = Cluster::new(&route);
+    let wake = cluster.settle();
+    let apex = cluster.get("Service", "web");
+    assert_eq!(apex["spec"]["selector"]["app"], "web-primary");
+    assert_eq!(cluster.replicas("web"), 3);
+    assert_eq!(wake, Some(cluster.now + Duration::from_secs(10)));
+    assert_eq!(cluster.finish(), Phase::Initialized, "{:?}", cluster.holds);
+    assert_eq!(cluster.replicas("web"), 0);
+}
+
+#[test]
+fn pods_go_in_time_also_when_the_clock_was_set_back() {
+    let mut play = silent();
+    play.push("v2").ticks(1);
+    assert_eq!(
+        (play.run.phase, play.sight.target.size),
+        (Phase::Finalising, 3)
+    );
+    play.now -= Duration::from_hours(6);
+    assert_eq!(play.settle(), Some(play.now + GRACE));
+    assert_eq!(play.finish(), Phase::Succeeded);
 }
 
 #[test]
@@ -278,6 +307,52 @@ fn who_has_a_share_is_judged_also_while_the_data_plane_has_not_taken_the_last_on
     play.ticks(2);
     play.sight.routing.pending = None;
     assert_eq!(play.finish(), Phase::Succeeded);
+}
+
+#[test]
+fn who_has_a_share_is_judged_also_while_a_side_is_not_whole() {
+    let unwhole = |is_source: bool| {
+        let mut play = Play::new(by_weights(&[20, 40]));
+        play.push("v2").settle();
+        assert_eq!(play.run.weight, 20, "{:?}", play.holds);
+        let partly = Readiness::Partly("9 of 10 pods are available".to_owned());
+        if is_source {
+            play.sight.source.readiness = partly;
+        } else {
+            play.sight.target.readiness = partly;
+        }
+        play.settle();
+        play
+    };
+    for is_source in [true, false] {
+        // Its checks fail.
+        let mut play = unwhole(is_source);
+        play.rules.hooks = vec![hook(HookType::Rollout)];
+        play.answer(|_, _| Some(Answer::No("500".to_owned())));
+        play.ticks(3);
+        assert_eq!(play.run.phase, Phase::Failed, "{:?}", play.holds);
+        assert_eq!(play.run.failed_checks, 3);
+        assert!(play.told.iter().any(|text| text.contains("threshold")));
+        // Somebody wants it back.
+        let mut play = unwhole(is_source);
+        play.rules.hooks = vec![hook(HookType::Rollback)];
+        play.answer(|_, _| Some(Answer::Yes));
+        play.ticks(1);
+        assert_eq!(play.run.phase, Phase::Failed, "{:?}", play.holds);
+        // All is well: the next step waits, and it is said for whom.
+        let mut play = unwhole(is_source);
+        play.ticks(3);
+        assert_eq!((play.run.phase, play.run.weight), (Phase::Progressing, 20));
+        let reason = if is_source {
+            Reason::SourceNotReady
+        } else {
+            Reason::TargetNotReady
+        };
+        assert!(play.holds.contains(&reason), "{:?}", play.holds);
+        play.sight.source.readiness = Readiness::Ready;
+        play.sight.target.readiness = Readiness::Ready;
+        assert_eq!(play.finish(), Phase::Succeeded);
+    }
 }
 
 #[test]

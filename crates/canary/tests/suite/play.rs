@@ -109,6 +109,22 @@ pub(crate) fn fine(rules: &Rules, ask: Ask) -> Option<Answer> {
     })
 }
 
+/// Nobody is led to where no pod is while the version that takes over, or did not quite, is ready to answer.
+pub(crate) fn check_answered(rules: &Rules, run: &Run, sight: &Sight, is_sent_back: bool) {
+    let is_meant = match run.phase {
+        Phase::Promoting | Phase::Finalising => true,
+        Phase::Failed => !run.draining && !is_sent_back,
+        _ => false,
+    };
+    let can = rules.is_live() && rules.finish == Finish::IntoSource && !rules.suspend;
+    let is_ready = sight.target.serves(run.target.as_ref());
+    let is_lost = (run.weight < 100 || run.matching) && sight.source.state().is_down();
+    assert!(
+        !(is_meant && can && is_ready && is_lost),
+        "nobody answers, and the new version could: {run:?}"
+    );
+}
+
 impl Play {
     /// A Canary that serves v1 and has nothing to do.
     pub(crate) fn new(rules: Rules) -> Self {
@@ -185,6 +201,7 @@ impl Play {
             self.write(next);
             return (true, None);
         }
+        check_answered(&self.rules, &self.run, &self.sight, self.is_sent_back());
         let heard = self.hear(&next.asks);
         let planned = deeds(&self.rules, &self.run, &self.sight, self.now);
         self.holds
@@ -247,6 +264,16 @@ impl Play {
             );
             assert!(is_strand || next.phase != Phase::Initializing);
         }
+    }
+
+    /// Whether the last version that failed did so by itself, and not in its promotion.
+    fn is_sent_back(&self) -> bool {
+        let mut ends = self.told.iter().rev();
+        let is_end = |text: &&String| {
+            text.starts_with("Rolling back") || text.starts_with("Promotion failed")
+        };
+        let last = ends.find(is_end);
+        last.is_some_and(|text| text.starts_with("Rolling back"))
     }
 
     fn hear(&mut self, asks: &[Ask]) -> bool {
@@ -314,6 +341,9 @@ impl Play {
                 self.sight.routing.is_at(Weights::SOURCE),
                 "the target is scaled down while it has traffic"
             );
+            let is_end = self.run.phase == Phase::Finalising;
+            let is_down = self.sight.source.state().is_down();
+            assert!(!is_end || !is_down, "who alone has pods is put away");
         }
     }
 

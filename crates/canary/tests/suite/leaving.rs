@@ -1,0 +1,163 @@
+//! Canaries that are deleted: what they took is given back, all of it, and to whom it was taken from.
+
+use serde_json::{Value, json};
+use slipway_canary::stage::Stage;
+use slipway_kernel::ClusterId;
+use slipway_kernel::fact::{Missing, Unseen};
+
+use crate::obstacles::command;
+use crate::planner::{controllers, push, settle, stage, status, until};
+
+/// What a Canary that is deleted gave back: whether it still exists, and what its Service leads to.
+fn given_back(stage: &mut Stage) -> (Value, Value, Value) {
+    for _ in 0..20 {
+        let plan = stage.step();
+        controllers(stage);
+        if plan.steps.is_empty() && plan.statuses.is_empty() {
+            stage.now = plan.wake_at.unwrap_or(stage.now);
+        }
+    }
+    let canary = stage.get("Canary", "shop", "web").unwrap();
+    let apex = stage.get("Service", "shop", "web").unwrap();
+    let target = stage.get("Deployment", "shop", "web").unwrap();
+    (
+        canary["metadata"]["finalizers"].clone(),
+        apex["spec"]["selector"]["app"].clone(),
+        target["spec"]["replicas"].clone(),
+    )
+}
+
+#[test]
+fn an_abort_that_was_written_before_a_deletion_is_not_for_it() {
+    let deleted = json!({"metadata": {"deletionTimestamp": "2026-03-04T12:00:00Z"}});
+    let all_back = (json!([]), json!("web"), json!(3));
+    // Both are seen at once.
+    let mut both = stage(&json!({"revertOnDeletion": true}));
+    until(&mut both, "Initialized");
+    push(&mut both, "web:2");
+    until(&mut both, "Progressing");
+    command(&mut both, "abort");
+    both.patch("Canary", "shop", "web", &deleted);
+    assert_eq!(given_back(&mut both), all_back);
+    // Nobody could hear it.
+    let mut suspended = stage(&json!({"revertOnDeletion": true}));
+    until(&mut suspended, "Initialized");
+    let suspend = json!({"spec": {"suspend": true}});
+    suspended.patch("Canary", "shop", "web", &suspend);
+    command(&mut suspended, "abort");
+    settle(&mut suspended, 200);
+    suspended.patch("Canary", "shop", "web", &deleted);
+    assert_eq!(given_back(&mut suspended), all_back);
+}
+
+fn service(stage: &mut Stage, name: &str) {
+    stage.put(json!({"apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": {"ports": [{"name": "http", "port": 80}], "selector": {"app": "web"}}}));
+}
+
+fn leads(stage: &Stage, name: &str) -> Value {
+    let service = stage.get("Service", "shop", name).unwrap();
+    service["spec"]["selector"]["app"].clone()
+}
+
+#[test]
+fn all_services_that_were_turned_are_given_back() {
+    // The name is changed between two runs; the Canary is deleted at once, before the next run, and after it.
+    for looks in 0..3 {
+        let mut stage = stage(&json!({"revertOnDeletion": true}));
+        service(&mut stage, "web");
+        service(&mut stage, "other");
+        until(&mut stage, "Initialized");
+        assert_eq!(leads(&stage, "web"), "web-primary");
+        let patch = json!({"spec": {"service": {"name": "other"}}});
+        stage.patch("Canary", "shop", "web", &patch);
+        if looks > 0 {
+            settle(&mut stage, 200);
+            assert_eq!(leads(&stage, "other"), "web-primary");
+        }
+        if looks > 1 {
+            push(&mut stage, "web:2");
+            until(&mut stage, "Succeeded");
+        }
+        let deleted = json!({"metadata": {"deletionTimestamp": "2026-03-04T12:00:00Z"}});
+        stage.patch("Canary", "shop", "web", &deleted);
+        assert_eq!(
+            given_back(&mut stage),
+            (json!([]), json!("web"), json!(3)),
+            "{looks}"
+        );
+        assert_eq!(leads(&stage, "other"), "web", "{looks}");
+    }
+}
+
+/// A person's own `VirtualService`, and what is in it.
+fn mesh(stage: &mut Stage) -> Value {
+    let http = json!([{"route": [{"destination": {"host": "web"}}], "timeout": "7s"}]);
+    let spec = json!({"hosts": ["web"], "http": http});
+    stage.put(
+        json!({"apiVersion": "networking.istio.io/v1beta1", "kind": "VirtualService",
+        "metadata": {"name": "web", "namespace": "shop"}, "spec": spec}),
+    );
+    spec
+}
+
+fn hosts(stage: &Stage) -> Value {
+    stage.get("VirtualService", "shop", "web").unwrap()["spec"].clone()
+}
+
+#[test]
+fn what_another_provider_borrowed_between_two_runs_is_given_back() {
+    for runs in [false, true] {
+        let steps = json!({"iterations": null, "stepWeights": [50, 100]});
+        let mut stage = stage(&json!({"provider": "smi:v1alpha1", "analysis": steps}));
+        let theirs = mesh(&mut stage);
+        until(&mut stage, "Initialized");
+        let patch = json!({"spec": {"provider": "istio"}});
+        stage.patch("Canary", "shop", "web", &patch);
+        settle(&mut stage, 200);
+        assert_ne!(hosts(&stage), theirs, "it is taken over");
+        if runs {
+            push(&mut stage, "web:2");
+            until(&mut stage, "Succeeded");
+        }
+        let deleted = json!({"metadata": {"deletionTimestamp": "2026-03-04T12:00:00Z"}});
+        stage.patch("Canary", "shop", "web", &deleted);
+        given_back(&mut stage);
+        assert_eq!(hosts(&stage)["http"], theirs["http"], "{runs}");
+        let canary = stage.get("Canary", "shop", "web").unwrap();
+        assert_eq!(canary["metadata"]["finalizers"], json!([]));
+    }
+}
+
+#[test]
+fn a_route_that_traffic_does_not_go_by_any_more_is_given_back_before_the_next_run() {
+    let steps = json!({"iterations": null, "stepWeights": [50, 100]});
+    let mut stage = stage(&json!({"provider": "istio", "analysis": steps}));
+    let theirs = mesh(&mut stage);
+    until(&mut stage, "Initialized");
+    assert_ne!(hosts(&stage), theirs, "it is taken over");
+    let patch = json!({"spec": {"provider": "smi:v1alpha1"}});
+    stage.patch("Canary", "shop", "web", &patch);
+    push(&mut stage, "web:2");
+    until(&mut stage, "Succeeded");
+    assert_eq!(hosts(&stage)["http"], theirs["http"]);
+    assert_eq!(status(&stage)["run"]["provider"], "smi:v1alpha1");
+}
+
+#[test]
+fn a_workload_that_cannot_be_seen_is_not_taken_for_one_that_is_gone() {
+    let mut stage = stage(&json!({"revertOnDeletion": true}));
+    until(&mut stage, "Initialized");
+    let kind = slipway_canary::kinds::DEPLOYMENT;
+    let unseen = Missing::unseen(Unseen::Absent, &ClusterId::local(), &kind);
+    stage.facts.missing.insert(unseen);
+    let deleted = json!({"metadata": {"deletionTimestamp": "2026-03-04T12:00:00Z"}});
+    stage.patch("Canary", "shop", "web", &deleted);
+    for _ in 0..6 {
+        stage.step();
+    }
+    let canary = stage.get("Canary", "shop", "web").unwrap();
+    let kept = json!(["finalizer.flagger.app"]);
+    assert_eq!(canary["metadata"]["finalizers"], kept);
+}
