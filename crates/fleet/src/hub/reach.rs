@@ -83,7 +83,7 @@ const SKEW: Duration = Duration::from_secs(5);
 pub(crate) fn was_forgotten(conditions: &[Condition], assemblage: &Value) -> bool {
     let deleted = text(assemblage, "/metadata/deletionTimestamp");
     let deleted: Option<Timestamp> = deleted.and_then(|deleted| deleted.parse().ok());
-    let gone = absent_since(conditions).and_then(|since| later(since, GRACE - SKEW));
+    let gone = absent_since(conditions).and_then(|since| later(since, GRACE.saturating_sub(SKEW)));
     gone.zip(deleted)
         .is_some_and(|(gone, deleted)| gone <= deleted)
 }
