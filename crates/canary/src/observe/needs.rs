@@ -46,6 +46,8 @@ pub(super) fn index_needs(seen: &Seen) -> Vec<String> {
     let said = Provider::said(canary);
     let usual = said.is_none().then(|| USUAL.to_owned());
     let mut needed = kinds_of(canary, said.and_then(Result::ok));
+    // What the last run went by may have to be given back.
+    needed.extend(Provider::of_run(canary).into_iter().flat_map(router::kinds));
     let analysis = canary.spec.analysis().unwrap_or_default();
     let mut metrics = analysis.metrics.iter();
     if metrics.any(|one| one.template_ref.is_some()) {

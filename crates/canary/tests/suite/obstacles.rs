@@ -473,7 +473,7 @@ fn a_config_that_the_api_refuses_to_copy_ends_the_promotion_in_time() {
 fn a_name_that_counts_from_the_next_run_on_is_another_canarys_from_then_on() {
     let mut stage = half_way();
     stage.put(json!({"apiVersion": "flagger.app/v1beta1", "kind": "Canary",
-        "metadata": {"name": "api", "namespace": "shop", "creationTimestamp": "2025-03-04T11:00:00Z"},
+        "metadata": {"name": "web-api", "namespace": "shop", "creationTimestamp": "2025-03-04T11:00:00Z"},
         "spec": {"provider": "kubernetes", "service": {"port": 80},
             "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "api"},
             "analysis": {"interval": "10s", "threshold": 2, "iterations": 2}}}));

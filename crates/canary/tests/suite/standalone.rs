@@ -70,6 +70,7 @@ fn a_new_image_is_shifted_to_and_promoted() {
     assert_eq!(
         phases,
         [
+            "Initializing",
             "Initialized",
             "Progressing",
             "Promoting",
