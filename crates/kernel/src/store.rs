@@ -23,6 +23,9 @@ use serde_json::Value;
 use crate::identity::{ClusterId, Kind};
 use crate::parts::Parts;
 
+use index::Named;
+use meta::Called;
+
 pub use item::Item;
 pub use meta::{Meta, Name, number};
 pub use stores::{StoreKey, Stores};
@@ -98,7 +101,8 @@ pub struct Store {
     reads: Parts,
     indexes: Vec<Index>,
     objects: BTreeMap<Name, Arc<Seen>>,
-    by_index: BTreeMap<(&'static str, String), BTreeSet<Name>>,
+    /// By the name of an index, then by value.
+    by_index: BTreeMap<&'static str, BTreeMap<String, BTreeSet<Named>>>,
     gone: BTreeMap<Name, u64>,
     gone_order: BTreeSet<(u64, Name)>,
     marks: BTreeMap<Name, u64>,
@@ -159,7 +163,7 @@ impl Store {
         self.unindex(&name);
         let body = project(self.project, &self.reads.of(object));
         let seen = Arc::new(Seen { meta, body });
-        self.index(&name, &seen);
+        self.index(&seen);
         self.marks.insert(name.clone(), mark(object));
         self.bad += usize::from(seen.body.is_err());
         let before = self.objects.insert(name, seen);
@@ -202,10 +206,10 @@ impl Store {
     /// Whether something newer has been seen than this version of an object, or its end.
     pub fn is_past(&self, namespace: &str, name: &str, version: &str) -> bool {
         let version = number(version);
-        let name = (namespace.to_owned(), name.to_owned());
-        let known = self.objects.get(&name);
+        let name: &dyn Called = &(namespace, name);
+        let known = self.objects.get(name);
         known.is_some_and(|seen| version < number(&seen.meta.version))
-            || self.gone.get(&name).is_some_and(|gone| version <= *gone)
+            || self.gone.get(name).is_some_and(|gone| version <= *gone)
     }
 
     /// Forgets versions that there are no more, after a complete list that was older than what was known.
@@ -296,8 +300,7 @@ impl Store {
 
     /// The names in one namespace, or in all if it is empty.
     fn within<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Name> {
-        let first = (namespace.to_owned(), String::new());
-        let names = self.objects.range(first..).map(|(name, _)| name);
+        let names = self.since(namespace).map(|(name, _)| name);
         names.take_while(move |name| namespace.is_empty() || name.0 == namespace)
     }
 
@@ -322,8 +325,8 @@ impl Store {
     /// A digest of what people and other controllers ask of an object: generation, labels, annotations, and whether it
     /// is being deleted. Its status alone does not change it.
     pub fn mark(&self, namespace: &str, name: &str) -> Option<u64> {
-        let name = (namespace.to_owned(), name.to_owned());
-        self.marks.get(&name).copied()
+        let name: &dyn Called = &(namespace, name);
+        self.marks.get(name).copied()
     }
 
     fn bury(&mut self, name: &Name, version: u64) -> Change {

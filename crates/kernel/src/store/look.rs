@@ -1,14 +1,16 @@
 //! What can be looked up in a store, without changing it.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
-use super::{Entry, Meta, Projection, Seen, Store, stores};
+use super::{Called, Entry, Meta, Name, Projection, Seen, Store, stores};
 use crate::identity::ObjectRef;
 
 impl Store {
     /// The object of this name.
     pub fn get(&self, namespace: &str, name: &str) -> Option<&Arc<Seen>> {
-        self.objects.get(&(namespace.to_owned(), name.to_owned()))
+        let name: &dyn Called = &(namespace, name);
+        self.objects.get(name)
     }
 
     /// All objects by namespace and name.
@@ -18,11 +20,19 @@ impl Store {
 
     /// The objects of one namespace, by name.
     pub fn in_namespace<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Arc<Seen>> {
-        let first = (namespace.to_owned(), String::new());
-        self.objects
-            .range(first..)
+        self.since(namespace)
             .take_while(move |((of, _), _)| of == namespace)
             .map(|(_, seen)| seen)
+    }
+
+    /// The objects of one namespace and of all that come after it, by namespace and name.
+    pub(super) fn since(
+        &self,
+        namespace: &str,
+    ) -> impl Iterator<Item = (&Name, &Arc<Seen>)> + use<'_> {
+        let first: &dyn Called = &(namespace, "");
+        self.objects
+            .range::<dyn Called + '_, _>((Bound::Included(first), Bound::Unbounded))
     }
 
     /// How many objects there are.

@@ -1,6 +1,7 @@
 //! All stores of one replica.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -10,6 +11,49 @@ use crate::interest::slot_name;
 
 /// Which store: cluster, kind and projection, with its slot if it has one.
 pub type StoreKey = (ClusterId, Kind, Cow<'static, str>);
+
+/// The parts of a [`StoreKey`], whoever owns them: stores are looked up without a copy of any.
+trait Keyed {
+    fn parts(&self) -> (&ClusterId, &Kind, &str);
+}
+
+impl Keyed for StoreKey {
+    fn parts(&self) -> (&ClusterId, &Kind, &str) {
+        (&self.0, &self.1, &self.2)
+    }
+}
+
+impl Keyed for (&ClusterId, &Kind, &str) {
+    fn parts(&self) -> (&ClusterId, &Kind, &str) {
+        *self
+    }
+}
+
+impl<'a> Borrow<dyn Keyed + 'a> for StoreKey {
+    fn borrow(&self) -> &(dyn Keyed + 'a) {
+        self
+    }
+}
+
+impl Ord for dyn Keyed + '_ {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.parts().cmp(&other.parts())
+    }
+}
+
+impl PartialOrd for dyn Keyed + '_ {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for dyn Keyed + '_ {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+impl Eq for dyn Keyed + '_ {}
 
 /// The stores of one cluster.
 type OfCluster = BTreeMap<StoreKey, Arc<Store>>;
@@ -107,8 +151,8 @@ impl Stores {
 
     /// The store of a kind by the projection `T`.
     pub fn typed<T: Projection>(&self, cluster: &ClusterId, kind: &Kind) -> Option<&Store> {
-        let name = Cow::Borrowed(std::any::type_name::<T>());
-        self.store(&(cluster.clone(), kind.clone(), name))
+        let key: &dyn Keyed = &(cluster, kind, std::any::type_name::<T>());
+        self.0.get(cluster)?.get(key).map(AsRef::as_ref)
     }
 
     /// The store of a kind by the projection `T` that was opened in a slot of its own.
@@ -119,7 +163,8 @@ impl Stores {
         slot: &str,
     ) -> Option<&Store> {
         let name = slot_name(std::any::type_name::<T>(), slot);
-        self.store(&(cluster.clone(), kind.clone(), Cow::Owned(name)))
+        let key: &dyn Keyed = &(cluster, kind, name.as_str());
+        self.0.get(cluster)?.get(key).map(AsRef::as_ref)
     }
 
     /// All understood objects of a kind, by namespace and name.
@@ -153,11 +198,9 @@ impl Stores {
         value: &str,
     ) -> impl Iterator<Item = Entry<'a, T>> + use<'a, T> {
         let store = self.typed::<T>(cluster, kind);
-        let names = store.and_then(|s| s.by_index.get(&(index, value.to_owned())));
-        names
-            .into_iter()
-            .flatten()
-            .filter_map(move |name| entry::<T>(store?.objects.get(name)?))
+        let found = store.and_then(|store| store.under(index, value));
+        let found = found.into_iter().flatten();
+        found.filter_map(|named| entry::<T>(&named.0))
     }
 
     /// For how many objects an index gave this value.
@@ -169,8 +212,8 @@ impl Stores {
         value: &str,
     ) -> usize {
         let store = self.typed::<T>(cluster, kind);
-        let names = store.and_then(|s| s.by_index.get(&(index, value.to_owned())));
-        names.map_or(0, BTreeSet::len)
+        let found = store.and_then(|store| store.under(index, value));
+        found.map_or(0, BTreeSet::len)
     }
 
     /// Objects that could not be understood, and why.
