@@ -155,13 +155,25 @@ impl Decision {
         self.wake_at = Some(self.wake_at.map_or(at, |known| known.min(at)));
     }
 
-    /// Whether a cluster is about to lose its assignment, which has to be written down first.
-    fn takes_leave(&self, world: &World) -> bool {
-        self.unassigned.iter().any(|one| {
-            let cluster = world.clusters.get(&one.name);
-            let entry = cluster.and_then(|cluster| cluster.entry.as_ref());
-            entry.is_some_and(|entry| entry.is_ours)
-        })
+    /// Whether a cluster is about to lose its assignment, or to get its first one, which has to be written down first.
+    fn tells_first(&self, world: &World) -> bool {
+        let known = &world.rollout.status.joined;
+        let comes = self.joined.iter().any(|name| !known.contains(name));
+        comes
+            || self.unassigned.iter().any(|one| {
+                let cluster = world.clusters.get(&one.name);
+                let entry = cluster.and_then(|cluster| cluster.entry.as_ref());
+                entry.is_some_and(|entry| entry.is_ours)
+            })
+    }
+
+    /// Whether it is other than what is remembered, so that the next plan rests on what this one has written into the status.
+    pub(crate) fn is_news(&self, world: &World) -> bool {
+        let known = &world.rollout.status;
+        self.run != known.run
+            || self.stable != known.stable_revision
+            || self.joined != known.joined
+            || self.unassigned != known.unassigned
     }
 
     /// Whether anything of it is to be written besides the status.

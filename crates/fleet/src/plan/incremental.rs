@@ -226,12 +226,12 @@ impl<'a> Pass<'a> {
             let Some(assignment) = seen.proved(stable, self.survey().target()) else {
                 continue;
             };
-            // It gets the change when it is ready with this, and does not count before. A status has its limits; who is left out
-            // there counts.
-            if decision.joined.len() < MAX_CLUSTERS {
-                decision.joined.push(assignment.cluster.clone());
+            // It gets the change when it is ready with this, and does not count before. That has to be written down before it gets
+            // anything, else nobody knows it any more. A status has its limits; who is left out there counts.
+            if !seen.is_told && decision.joined.len() < MAX_CLUSTERS {
+                decision.joined.push(assignment.cluster);
                 decision.joined.sort();
-                decision.joined.dedup();
+                continue;
             }
             decision.assign.push(assignment);
         }

@@ -39,6 +39,8 @@ pub struct Seen<'a> {
     pub standing: Standing,
     /// Whether it came lately, and is on its way with what had proved itself: it has never been ready.
     pub has_joined: bool,
+    /// Whether it is written down that it came lately.
+    pub is_told: bool,
     /// When it counts as ready with what it should have: none while it is not.
     settled: Option<Timestamp>,
     now: Timestamp,
@@ -71,11 +73,13 @@ impl<'a> Seen<'a> {
         let since = ours.and_then(Entry::ready_since);
         let settled = since.filter(|_| standing == Standing::Current && cluster.is_reachable);
         let is_on_its_way = ours.is_some() && since.is_none();
+        let is_told = joined.iter().any(|one| one == name);
         Some(Self {
             name,
             cluster,
             standing,
-            has_joined: is_on_its_way && joined.iter().any(|one| one == name),
+            has_joined: is_on_its_way && is_told,
+            is_told,
             settled: settled.map(|since| wanted.settles(since)),
             now,
         })
@@ -276,9 +280,11 @@ impl<'a> Survey<'a> {
         self.target
     }
 
-    /// Those that came lately, and are on their way.
+    /// Those that came lately, and are on their way, or about to be.
     pub(super) fn joined(&self) -> Vec<String> {
-        let joined = self.selected().filter(|seen| seen.has_joined);
+        let comes = |seen: &&Seen<'_>| seen.is_told && seen.standing == Standing::New;
+        let joined = self.selected();
+        let joined = joined.filter(|seen| seen.has_joined || comes(seen));
         joined.map(|seen| seen.name.to_owned()).collect()
     }
 

@@ -133,6 +133,12 @@ fn incremental(story: &Story, wanted: &Wanted, decision: &Decision) {
             world.clusters[&one.cluster].is_reachable,
             "{one:?} cannot be reached"
         );
+        // Else it would count, and might even be tried with, as soon as a status is lost.
+        let joins = one.kind == Move::First && !is_target(&one.revision);
+        assert!(
+            !joins || world.rollout.status.joined.contains(&one.cluster),
+            "{one:?} has joined, and that is not written down"
+        );
         if is_skipped(&one.cluster) {
             left_for_later(world, one);
         }

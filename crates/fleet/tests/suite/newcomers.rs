@@ -8,7 +8,7 @@ use slipway_fleet::observe::rollout::Asked;
 use slipway_fleet::observe::{Cluster, EntryStatus, Revision, Rollout, Wanted, World};
 use slipway_fleet::plan;
 
-use crate::stage::{all_ready, noon, step};
+use crate::stage::{all_ready, noon, step, write};
 
 fn play(world: &mut World, plans: usize) {
     for _ in 0..plans {
@@ -184,4 +184,39 @@ fn a_change_is_not_over_while_it_is_not_known_what_is_wanted() {
     }
     play(&mut world, 30);
     assert_eq!(world.rollout.status.stable_revision.as_deref(), Some("b"));
+}
+
+/// Statuses are written at most every few seconds, and a process may die before it has written one.
+#[test]
+fn who_comes_is_remembered_before_it_gets_anything() {
+    let mut world = changing();
+    for name in ["c1", "c2"] {
+        world.clusters.get_mut(name).unwrap().is_reachable = false;
+    }
+    play(&mut world, 5);
+    let new = Cluster {
+        wanted: Revision::Known("b".to_owned()),
+        stable: Some(Revision::Known("a".to_owned())),
+        ..Cluster::default()
+    };
+    world.clusters.insert("new".to_owned(), new);
+    let told = decide(&world, noon());
+    assert!(told.is_idle(), "{told:#?}");
+    assert_eq!(told.joined, ["new"]);
+    world.rollout.status = plan::status(&world, &told, noon());
+    let first = decide(&world, noon());
+    assert_eq!(first.assign[0].cluster, "new");
+    // What is written besides is lost.
+    write(&mut world, &first, noon());
+    for name in ["c1", "c2"] {
+        world.clusters.get_mut(name).unwrap().is_reachable = true;
+    }
+    for _ in 0..3 {
+        step(&mut world, noon());
+    }
+    let run = world.rollout.status.run.as_ref().unwrap();
+    assert_ne!(run.canary.as_deref(), Some("new"));
+    assert_eq!(revision(&world, "new"), Some("a"), "it is on its way");
+    let canary = run.canary.clone().unwrap();
+    assert_eq!(revision(&world, &canary), Some("b"), "it does not count");
 }

@@ -435,6 +435,8 @@ fn clusters_that_join_stop_nobody() {
     }
     want(&mut world, "b");
     step(&mut world, noon());
+    assert_eq!(with(&world, "a"), 9, "it is written down first");
+    step(&mut world, noon());
     assert_eq!(with(&world, "a"), 9 + 4);
     let old: Vec<String> = (0..10).map(|at| format!("c{at}")).collect();
     for _ in 0..40 {
@@ -457,6 +459,7 @@ fn clusters_that_joined_stop_no_later_change() {
         world.clusters.insert(format!("n{at}"), Cluster::default());
     }
     want(&mut world, "b");
+    step(&mut world, noon());
     step(&mut world, noon());
     want(&mut world, "c");
     let old: Vec<String> = (0..10).map(|at| format!("c{at}")).collect();

@@ -55,7 +55,7 @@ pub(crate) enum Event {
 
 pub(crate) const CLUSTERS: usize = 6;
 /// After how long what the API refused is tried again.
-const RETRY: Duration = Duration::from_secs(60);
+const RETRY: Duration = Duration::from_mins(1);
 
 pub(crate) fn event() -> impl proptest::strategy::Strategy<Value = Event> {
     let one = || 0..CLUSTERS;

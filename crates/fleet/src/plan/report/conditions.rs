@@ -22,7 +22,7 @@ pub(super) fn set(world: &World, decision: &Decision, status: &mut RolloutStatus
         conditions, READY, is_ready, reason, &message, generation, now,
     );
     let moves =
-        !decision.assign.is_empty() || !decision.unassign.is_empty() || decision.takes_leave(world);
+        !decision.assign.is_empty() || !decision.unassign.is_empty() || decision.tells_first(world);
     let waits = decision.holds.iter().any(is_in_the_way);
     let is_going_on = is_at_work && (moves || !waits);
     put(
@@ -53,7 +53,7 @@ pub(super) fn set(world: &World, decision: &Decision, status: &mut RolloutStatus
 
 /// Whether something is written now, or as soon as the status says so.
 fn is_moving(world: &World, decision: &Decision) -> bool {
-    !decision.is_idle() || decision.takes_leave(world)
+    !decision.is_idle() || decision.tells_first(world)
 }
 
 /// Whether nothing more is done because of it: what is waited for in every rollout is part of it, and what is about one cluster
