@@ -6,7 +6,6 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -85,9 +84,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 fn once(command: &[String], log: &Path) -> Result<Option<i32>> {
     let (program, arguments) = command.split_first().context("there is no command")?;
     let file = File::create(log).with_context(|| format!("creating {}", log.display()))?;
-    let ended = Command::new(program)
+    let ended = workspace::called_as_by_hand(program)
         .args(arguments)
-        .current_dir(workspace::root())
         .stdout(file.try_clone()?)
         .stderr(file)
         .status()

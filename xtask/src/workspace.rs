@@ -1,5 +1,6 @@
 //! Where things are.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -56,7 +57,12 @@ pub(crate) fn today() -> Result<String> {
 
 /// A cargo of the same toolchain, in the workspace.
 pub(crate) fn cargo() -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    called_as_by_hand(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// A program in the workspace that is not told what cargo told us, because it may call cargo too.
+pub(crate) fn called_as_by_hand(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
     command.current_dir(root());
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(is_told_by_cargo) {
@@ -168,6 +174,7 @@ mod tests {
         let cargo = cargo();
         assert!(removed(&cargo));
         assert!(removed(&gently(&cargo)));
+        assert!(removed(&called_as_by_hand("cargo")), "what calls cargo itself");
         assert!(!is_told_by_cargo("CARGO_TARGET_DIR") && !is_told_by_cargo("CARGO"));
     }
 }
