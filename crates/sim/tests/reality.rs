@@ -117,19 +117,25 @@ fn main() -> ExitCode {
             );
             Ok(())
         }));
+        trials.push(Trial::test("suite::races", || {
+            masks::check_differences_of_real();
+            Ok(())
+        }));
         for story in stories {
             let story = Arc::new(story);
             trials.push(trial(
                 "embedded",
                 &story,
                 &embedded_score,
+                masks::differences,
                 |story: &Story, _: &Value| drive::on_embedded(story),
             ));
             if let Some(kubeconfig) = real.clone() {
                 let on_real = move |story: &Story, truth: &Value| {
                     drive::on_real(story, &kubeconfig, Some(truth))
                 };
-                trials.push(trial("real", &story, &real_score, on_real));
+                let look = masks::differences_of_real;
+                trials.push(trial("real", &story, &real_score, look, on_real));
             }
         }
     }
@@ -150,6 +156,7 @@ fn trial(
     server: &str,
     story: &Arc<Story>,
     score: &Arc<Score>,
+    look: fn(&Value, &Value) -> Vec<String>,
     tell: impl Fn(&Story, &Value) -> Result<Value, String> + Send + 'static,
 ) -> Trial {
     let (story, score) = (Arc::clone(story), Arc::clone(score));
@@ -160,7 +167,7 @@ fn trial(
             .map_err(|error| format!("{}: {error}; record it first", path.display()))?;
         let truth: Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
         let end = tell(&story, &truth)?;
-        let differences = masks::differences(&truth, &end);
+        let differences = look(&truth, &end);
         if differences.is_empty() {
             score.held.fetch_add(1, Ordering::Relaxed);
             return Ok(());

@@ -135,7 +135,7 @@ pub(crate) fn on_real(
         let mut end = drive.tell(story).await;
         let start = Instant::now();
         while let (Ok(told), Some(truth)) = (&end, truth)
-            && !masks::differences(truth, told).is_empty()
+            && !masks::differences_of_real(truth, told).is_empty()
             && start.elapsed() < PATIENCE
         {
             end = drive.end().await;
