@@ -17,9 +17,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const EVENTS: Duration = Duration::from_secs(20);
 /// Between two questions of a `repeat`.
 const PAUSE: Duration = Duration::from_millis(40);
-/// So many times the seconds of a `repeat` are waited on a machine that is busy with something else: a real server's controllers need
-/// more than a minute there to delete a namespace. Who is answered waits no longer for it.
-const BUSY: u32 = 5;
 
 /// What came of a behaviour.
 pub(crate) struct Outcome {
@@ -111,10 +108,9 @@ impl Run<'_> {
 
     async fn request(&mut self, step: &Step, method: &str, path: &str) -> Result<Entry, String> {
         let call = self.call(step, method, path)?;
-        let deadline = step
-            .repeat
-            .as_ref()
-            .map(|repeat| Instant::now() + Duration::from_secs(repeat.seconds) * BUSY);
+        let deadline = step.repeat.as_ref().map(|repeat| {
+            Instant::now() + Duration::from_secs(repeat.seconds) * self.target.patience()
+        });
         let mut answer = self.target.send(call.clone()).await?;
         while let (Some(repeat), Some(deadline)) = (&step.repeat, deadline) {
             let body = part(

@@ -45,6 +45,10 @@ pub(crate) trait Target: Send + Sync {
     fn send(&self, call: Call) -> BoxFuture<'_, Result<Answer, String>>;
     /// Sends a request and leaves its body open.
     fn watch(&self, call: Call) -> BoxFuture<'_, Result<EventStream, String>>;
+    /// How many times the seconds of a `repeat` it may take here. The embedded server has what is written.
+    fn patience(&self) -> u32 {
+        1
+    }
 }
 
 /// The HTTP form of a call. `tokens` maps user names to bearer tokens.
