@@ -27,11 +27,7 @@ use crate::{kinds, naming};
 
 impl Expansion<'_> {
     pub(super) fn object(&self) -> &Value {
-        self.kept().object()
-    }
-
-    pub(super) fn kept(&self) -> &Kept {
-        self.item.body().kept()
+        self.item.body().object()
     }
 
     pub(super) fn meta(&self) -> &Meta {
@@ -40,6 +36,11 @@ impl Expansion<'_> {
 
     pub(super) fn target(&self) -> Target {
         Target::seen(reference(&kinds::ASSEMBLAGE, self.meta()), self.meta())
+    }
+
+    /// All of it.
+    pub(super) fn kept(&self) -> &Kept {
+        self.item.body().kept()
     }
 
     /// Its syncs; those that cannot be read by their names only.
