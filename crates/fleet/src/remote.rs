@@ -118,8 +118,10 @@ pub fn decide(world: &World, now: Timestamp) -> Decision {
         .iter()
         .map(|one| Wanted::of(world, one))
         .collect();
-    let mut decision = Decision::default();
-    decision.kept = world.kept();
+    let mut decision = Decision {
+        kept: world.kept(),
+        ..Decision::default()
+    };
     if world.is_open() {
         write(world, &wanted, &mut decision);
     }

@@ -196,7 +196,7 @@ mod tests {
         });
         let kept = Kept::of(&remote);
         assert_eq!(values(kept.syncs()), [web.clone(), plain.clone()]);
-        assert_eq!(values(kept.told()), [told.clone()]);
+        assert_eq!(values(kept.told()), [told]);
         assert_eq!(
             kept.object(),
             &json!({
