@@ -22,7 +22,12 @@ const VALUES: usize = 8;
 pub fn of_template(template: &impl Serialize) -> String {
     // What cannot be JSON cannot have come from the API.
     let value = serde_json::to_value(template).unwrap_or(Value::Null);
-    digest(&canonical::json(&value), TEMPLATE)
+    of_canonical(&canonical::json(&value))
+}
+
+/// The same of what is canonical JSON already.
+pub fn of_canonical(template: &str) -> String {
+    digest(template, TEMPLATE)
 }
 
 /// The revision of the values of one cluster; none if there are none.

@@ -98,7 +98,7 @@ impl Controller for Agent {
             (SyncState::Blocked, 0),
         ]);
         for item in ours(&View::new(stores)) {
-            for (state, count) in states(item.body().object()) {
+            for (state, count) in states(item.body().kept()) {
                 *syncs.entry(state).or_default() += count;
             }
         }

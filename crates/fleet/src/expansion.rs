@@ -5,7 +5,7 @@ mod gather;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 use slipway_api::fleet::assemblage::{AssemblageStatus, ClusterRecord, SyncState, SyncStatus};
 use slipway_api::fleet::names::EXPANDED;
 use slipway_api::fleet::sync::NamedSync;
@@ -22,8 +22,9 @@ use crate::hub::interests::MADE;
 use crate::hub::reach::{PATIENCE, is_gone, tell_fate, was_forgotten};
 use crate::hub::remote::Fate;
 use crate::hub::rollout::READING;
-use crate::hub::view::{View, status_of, unsettled};
+use crate::hub::view::{View, unsettled};
 use crate::namespaces::{has_namespace, namespace};
+use crate::observe::kept::Kept;
 use crate::observe::seen::Assembled;
 use crate::reasons::Reason;
 use crate::reasons::condition::DELETING;
@@ -103,12 +104,12 @@ impl Expansion<'_> {
 
     /// Whether the cluster that it is for is gone for certain.
     fn is_gone(&self, now: Timestamp) -> bool {
-        is_gone(&status_of(self.object()).conditions, self.fate, now)
+        is_gone(&self.kept().status_but_syncs().conditions, self.fate, now)
     }
 
     /// Whether the cluster that it is for is gone for certain, or was when this was forgotten: nothing is to be taken away in it.
     fn is_forgotten(&self, now: Timestamp) -> bool {
-        let conditions = status_of(self.object()).conditions;
+        let conditions = self.kept().status_but_syncs().conditions;
         is_gone(&conditions, self.fate, now) || was_forgotten(&conditions, self.object())
     }
 
@@ -136,7 +137,7 @@ impl Expansion<'_> {
             Phase::Ending if until.is_some() => steps.plan.wake_at = until,
             Phase::Ending if self.fate == Fate::Unread || self.is_absent(now) => {
                 // It may be there again in a moment: then what was applied there is taken away.
-                self.tell(&mut steps, status_of(self.object()).syncs, now);
+                self.tell(&mut steps, self.kept().status().syncs, now);
             }
             Phase::Ending => self.end(&mut steps, facts, &finalizers, (flux, now)),
             Phase::Guarded if self.is_gone(now) => steps.delete(self.target(), purpose::FORGET),
@@ -234,7 +235,7 @@ impl Expansion<'_> {
     }
 
     fn tell(&self, steps: &mut Steps<'_>, syncs: Vec<SyncStatus>, now: Timestamp) {
-        let before = status_of(self.object());
+        let before = self.kept().status();
         let generation = self.meta().generation;
         let mut after = AssemblageStatus {
             observed_generation: Some(generation),
@@ -253,7 +254,7 @@ impl Expansion<'_> {
 
     /// Nothing can be applied, and that is told on each sync.
     fn tell_blocked(&self, steps: &mut Steps<'_>, (reason, message): (&str, &str), now: Timestamp) {
-        let before = status_of(self.object()).syncs;
+        let before = self.kept().status().syncs;
         let told = |sync: NamedSync| {
             let before = before.iter().find(|told| told.name == sync.name);
             let told = Told::new(SyncState::Blocked, reason, message.to_owned());
@@ -265,7 +266,7 @@ impl Expansion<'_> {
 
     /// It is being deleted, and so is what was applied: that is told on each sync.
     fn tell_going(&self, steps: &mut Steps<'_>, now: Timestamp) {
-        let before = status_of(self.object()).syncs;
+        let before = self.kept().status().syncs;
         let told = |known: &SyncStatus| {
             let message = "it is being deleted, and what was applied goes with it".to_owned();
             let told = Told::new(SyncState::Updating, DELETING, message);
@@ -393,9 +394,9 @@ fn purpose_of(kind: &Kind) -> Purpose {
 }
 
 /// How many syncs of an assemblage are how far, for numbers.
-pub(crate) fn states(assemblage: &Value) -> BTreeMap<SyncState, u32> {
+pub(crate) fn states(assemblage: &Kept) -> BTreeMap<SyncState, u32> {
     let mut all = BTreeMap::new();
-    for told in status_of(assemblage).syncs {
+    for told in assemblage.status().syncs {
         *all.entry(told.state).or_default() += 1;
     }
     all

@@ -36,7 +36,7 @@ use crate::steps::Steps;
 use crate::{Settings, gauges, kinds, work};
 use remote::Remote;
 use rollout::Assigner;
-use view::{View, reference, status_of};
+use view::{View, reference};
 
 /// The planner of the control plane.
 #[derive(Debug, Clone, Default)]
@@ -210,7 +210,7 @@ fn bootstrap(
     let cluster = item.body().cluster()?;
     let namespace = &item.meta().namespace;
     let registered = view.cluster(namespace, cluster);
-    let before = status_of(item.body().object()).cluster;
+    let before = item.body().kept().status_but_syncs().cluster;
     let state = facts.members.get(&work::member(namespace, cluster));
     let uid = state.and_then(|state| state.uid());
     let known = before.as_ref().and_then(|record| record.uid.as_deref());

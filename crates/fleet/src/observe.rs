@@ -6,7 +6,9 @@
 
 pub mod assemblage;
 pub mod cluster;
+pub mod elements;
 pub mod gather;
+pub mod kept;
 pub mod reference;
 pub mod rollout;
 pub mod seen;

@@ -118,11 +118,13 @@ pub fn decide(world: &World, now: Timestamp) -> Decision {
         .iter()
         .map(|one| Wanted::of(world, one))
         .collect();
-    let mut decision = Decision::default();
+    let mut decision = Decision {
+        kept: world.kept(),
+        ..Decision::default()
+    };
     if world.is_open() {
         write(world, &wanted, &mut decision);
     }
-    decision.kept = world.kept();
     decision.followed = world.followed();
     decision.syncs = wanted.iter().map(|one| one.status(world, now)).collect();
     let going = world.going(&decision.kept, now);
@@ -312,8 +314,8 @@ fn write(world: &World, wanted: &[Wanted<'_>], decision: &mut Decision) {
         .filter(|name| world.secrets.contains(**name) && !world.copied.contains(**name));
     decision.copy = missing.map(|name| (*name).to_owned()).collect();
     decision.make = made(world);
-    let kept = world.kept();
-    let list = world.list(&syncs, &kept);
+    let kept = &decision.kept;
+    let list = world.list(&syncs, kept);
     let hash = leaf::hash(&list);
     let leaf = world.leaf.as_ref();
     if leaf.is_none() && list.is_empty() && !world.syncs.is_empty() {
@@ -326,14 +328,14 @@ fn write(world: &World, wanted: &[Wanted<'_>], decision: &mut Decision) {
         .flat_map(|leaf| &leaf.syncs)
         .map(|sync| (sync.name.as_str(), sync))
         .collect();
-    let is_written = leaf.is_some_and(|leaf| world.is_written(leaf, &hash, &kept));
+    let is_written = leaf.is_some_and(|leaf| world.is_written(leaf, &hash, kept));
     let is_there = |sync: &&NamedSync| there.get(sync.name.as_str()) == Some(sync);
     if !is_written || !syncs.iter().all(is_there) {
         if let Some(left) = leaf.and_then(|leaf| leaf.without_all_but(&list)) {
-            let said = world.annotations(&leaf::hash(&left), &kept);
+            let said = world.annotations(&leaf::hash(&left), kept);
             decision.take_away = Some(leaf::patch(&said, &left));
         } else {
-            let said = world.annotations(&hash, &kept);
+            let said = world.annotations(&hash, kept);
             decision.apply = Some(assemblage(world, &list, &said));
         }
         // What was there may still be needed until it has been written.

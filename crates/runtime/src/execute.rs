@@ -31,6 +31,7 @@ use slipway_kernel::Purpose;
 use slipway_kernel::action::{Action, CopyOf, FieldManager, Target, copied};
 use slipway_kernel::event::Event;
 use slipway_kernel::identity::{Key, ObjectRef};
+use slipway_kernel::parts::{Part, Parts};
 use slipway_kernel::plan::{Plan, Step};
 use slipway_kernel::store::Meta;
 use tokio::sync::mpsc;
@@ -467,6 +468,7 @@ impl Execution {
             .shared
             .leads_in(self.lease, &object.cluster, controller)?;
         let wanted = wanted.traced(self.context(epoch, purpose));
+        let wanted = wanted.reading(self.reads(object));
         let timeout = self.shared.settings.request_timeout;
         let before = self.known(object);
         let outcome = wanted.send(&cluster.client, timeout).await;
@@ -502,6 +504,14 @@ impl Execution {
             }
         }
         Some(outcome)
+    }
+
+    /// What is read of the answer to a write: who wrote which field only where a store wants to know it, because that may be the larger
+    /// part of an object.
+    fn reads(&self, object: &ObjectRef) -> Parts {
+        let state = self.shared.lock();
+        let known = state.stores.reads(&object.cluster, &object.kind);
+        Parts::ALL.without(Part::ManagedFields).or(known)
     }
 
     /// What the trace is to know about a write.

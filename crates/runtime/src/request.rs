@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use slipway_kernel::action::{FieldManager, Target};
 use slipway_kernel::fact::Cause;
 use slipway_kernel::identity::{Kind, ObjectRef};
+use slipway_kernel::parts::Parts;
 
 /// Who writes, as managed fields show it.
 pub(crate) const FIELD_MANAGER: &str = "slipway";
@@ -166,6 +167,8 @@ pub(crate) struct ApiRequest {
     pub(crate) body: Option<Value>,
     /// What the answer is to be.
     accept: &'static str,
+    /// What is read of the object in the answer.
+    reads: Parts,
     /// `X-Trace-Context`.
     pub(crate) context: String,
 }
@@ -183,6 +186,7 @@ impl ApiRequest {
             content,
             body,
             accept: JSON,
+            reads: Parts::ALL,
             context: String::new(),
         }
     }
@@ -295,6 +299,11 @@ impl ApiRequest {
         Self::new(Method::PUT, uri, "application/json", Some(body))
     }
 
+    /// The same, of whose answer only these parts are read.
+    pub(crate) fn reading(self, reads: Parts) -> Self {
+        Self { reads, ..self }
+    }
+
     /// The same with what the trace is to know.
     pub(crate) fn traced(self, context: String) -> Self {
         Self { context, ..self }
@@ -337,7 +346,7 @@ impl ApiRequest {
             }
             ended = exchange(client, request) => match ended {
                 Ok((409, _, body)) if self.is_yielding() => Outcome::Refused(said(409, &body)),
-                Ok((code, after, body)) => read(code, after, &body),
+                Ok((code, after, body)) => read(code, after, &body, self.reads),
                 Err(error) => Outcome::Unknown(Refused::unanswered("Unreachable", error), None),
             }
         }
@@ -358,8 +367,8 @@ pub(crate) async fn exchange(
 }
 
 /// What an answer means.
-fn read(code: u16, after: Option<Duration>, body: &[u8]) -> Outcome {
-    let value: Option<Value> = serde_json::from_slice(body).ok();
+fn read(code: u16, after: Option<Duration>, body: &[u8], reads: Parts) -> Outcome {
+    let value = reads.parse(body).ok();
     let refused = || said(code, body);
     let malformed = || {
         let refused = Refused::unanswered("Malformed", "the answer is no JSON");
@@ -411,12 +420,31 @@ fn retry_after(headers: &http::HeaderMap) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use slipway_kernel::parts::Part;
+
     use super::*;
+
+    #[test]
+    fn who_wrote_which_field_is_read_only_where_somebody_wants_to_know() {
+        let body = br#"{"metadata": {"name": "a", "managedFields": [{"manager": "b"}]}, "status": {"c": 1}}"#;
+        let read = |reads: Parts| match read(200, None, body, reads) {
+            Outcome::Done(value) => value,
+            other => json!(other.as_str()),
+        };
+        let whole: Value = serde_json::from_slice(body).unwrap_or_default();
+        assert_eq!(read(Parts::ALL), whole);
+        let rest = json!({"metadata": {"name": "a"}, "status": {"c": 1}});
+        assert_eq!(read(Parts::ALL.without(Part::ManagedFields)), rest);
+        assert_eq!(
+            super::read(200, None, b"{} {}", Parts::ALL).as_str(),
+            "unknown"
+        );
+    }
 
     /// Nobody knows what became of a write that a server fails to do; and yet the server is there.
     #[test]
     fn a_server_that_fails_has_answered() {
-        let is_unanswered = |code: u16, body: &[u8]| match read(code, None, body) {
+        let is_unanswered = |code: u16, body: &[u8]| match read(code, None, body, Parts::ALL) {
             Outcome::Unknown(refused, _) => Some(refused.is_unanswered()),
             _ => None,
         };
@@ -432,7 +460,7 @@ mod tests {
     /// A server that does not serve a kind yet answers with 404 for objects that are there.
     #[test]
     fn that_nothing_is_at_an_address_says_nothing_about_the_object() {
-        let reason = |body: &[u8]| match read(404, None, body) {
+        let reason = |body: &[u8]| match read(404, None, body, Parts::ALL) {
             Outcome::Absent(refused) => refused.reason,
             other => Reason::Other(other.as_str().to_owned()),
         };
@@ -445,7 +473,7 @@ mod tests {
 
     #[test]
     fn answers_are_told_apart_by_what_may_have_happened() {
-        let ends = |code| read(code, None, b"{}").as_str();
+        let ends = |code| read(code, None, b"{}", Parts::ALL).as_str();
         assert_eq!(ends(200), "done");
         assert_eq!(ends(404), "absent");
         assert_eq!(ends(409), "conflict");
@@ -456,7 +484,7 @@ mod tests {
         for code in [500, 502, 503, 504] {
             assert_eq!(ends(code), "unknown");
         }
-        assert_eq!(read(200, None, b"<html>").as_str(), "unknown");
+        assert_eq!(read(200, None, b"<html>", Parts::ALL).as_str(), "unknown");
     }
 
     #[test]

@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use slipway_api::fleet::names::MADE_FOR;
 use slipway_api::fleet::sync::NamedSync;
-use slipway_bindings::revision::of_template;
 use slipway_bindings::{Found, Known, Read, Reference, Text};
 use slipway_kernel::fact::Cause;
-use slipway_kernel::fields::{list, strings, text};
+use slipway_kernel::fields::{strings, text};
 use slipway_kernel::store::{Item, Meta, Store};
 use slipway_kernel::{Facts, Kind, ObjectRef, Target};
 
@@ -16,7 +15,9 @@ use super::{Expansion, target_namespace};
 use crate::assemblage::{KustomizationSeen, SourceSeen, World};
 use crate::hub::interests::MADE;
 use crate::hub::remote::filled;
-use crate::hub::view::{items, reference, status_of};
+use crate::hub::view::{items, reference};
+use crate::observe::elements::Element;
+use crate::observe::kept::Kept;
 use crate::observe::reference::Place;
 use crate::observe::seen::{Assembled, Bare, Whole};
 use crate::remote::unreadable;
@@ -37,6 +38,11 @@ impl Expansion<'_> {
         Target::seen(reference(&kinds::ASSEMBLAGE, self.meta()), self.meta())
     }
 
+    /// All of it.
+    pub(super) fn kept(&self) -> &Kept {
+        self.item.body().kept()
+    }
+
     /// Its syncs; those that cannot be read by their names only.
     pub(super) fn syncs(&self) -> Vec<NamedSync> {
         let all = self.read().into_iter();
@@ -45,11 +51,11 @@ impl Expansion<'_> {
 
     /// Its syncs, each with why it cannot be read, if it cannot. None is left out: what is not asked for is taken away.
     fn read(&self) -> Vec<(NamedSync, Option<Specialised<Substitutions>>)> {
-        let all = list(self.object(), "/spec/syncs");
-        let read = |sync: &Value| match serde_json::from_value::<NamedSync>(sync.clone()) {
+        let all = self.kept().syncs().iter();
+        let read = |sync: &Element| match sync.read::<NamedSync>() {
             Ok(sync) => Some((sync, None)),
             Err(error) => {
-                let (named, blocked) = unreadable(sync, &error)?;
+                let (named, blocked) = unreadable(&sync.value(), &error)?;
                 Some((named, Some(blocked)))
             }
         };
@@ -152,7 +158,7 @@ impl Expansion<'_> {
 
     pub(super) fn world(&self, facts: &Facts) -> World {
         let meta = self.meta();
-        let before = status_of(self.object()).syncs;
+        let before = self.kept().status().syncs;
         World {
             namespace: meta.namespace.clone(),
             name: meta.name.clone(),
@@ -165,8 +171,11 @@ impl Expansion<'_> {
                     None => self.specialised(facts, sync),
                 })
                 .collect(),
-            hashes: list(self.object(), "/spec/syncs")
-                .filter_map(|sync| Some((text(sync, "/name")?.to_owned(), of_template(sync))))
+            hashes: self
+                .kept()
+                .syncs()
+                .iter()
+                .filter_map(|sync| Some((sync.name()?.to_owned(), sync.hash().to_owned())))
                 .collect(),
             before: before
                 .into_iter()

@@ -9,6 +9,7 @@ use slipway_kernel::{Key, Kind};
 use super::reach::is_known_unreachable;
 use super::view::View;
 use crate::observe::assemblage::entry;
+use crate::observe::kept::Kept;
 use crate::observe::seen::Whole;
 use crate::reasons::{Reason, state};
 use crate::render::assignment::Layer;
@@ -40,13 +41,14 @@ pub(super) fn is_told(
     kind: &Kind,
     assigner: &Item<Whole>,
     (layer, cluster): (Layer, &str),
-    assemblage: Option<&Value>,
+    assemblage: Option<&Kept>,
 ) -> bool {
     let object = assigner.body().object();
     let told = told_of(object, cluster);
+    let is_away = || assemblage.is_some_and(|found| is_known_unreachable(found.object()));
     if layer != layer_of(kind, object) {
         // Only whether the cluster can be reached is of interest in the other layer.
-        let is_away = assemblage.is_some_and(is_known_unreachable);
+        let is_away = is_away();
         let was_away = told.and_then(|told| text(told, "/reason")) == Some(AWAY);
         return layer == Layer::Bootstrap || is_away == was_away;
     }
@@ -65,7 +67,7 @@ pub(super) fn is_told(
             });
             let was_ready = text(told, "/state") == Some(state::READY)
                 && text(told, "/revision") == entry.revision.as_deref();
-            is_ready && was_ready && !assemblage.is_some_and(is_known_unreachable)
+            is_ready && was_ready && !is_away()
         }
         _ => false,
     }

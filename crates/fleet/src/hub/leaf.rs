@@ -12,7 +12,7 @@ use slipway_kernel::{Action, ClusterId, Facts, Kind, ObjectRef, Plan, Target};
 use super::objection::objection;
 use super::reach;
 use super::remote::{Fate, Remote};
-use super::view::{cluster_of, status_of, unsettled};
+use super::view::{cluster_of, unsettled};
 use crate::kinds;
 use crate::namespaces::{has_namespace, namespace};
 use crate::remote;
@@ -47,7 +47,7 @@ pub(super) fn over_there(
                 return Some(steps.plan);
             }
             // Whoever deletes a cluster says nothing of what is in it, and what another control plane has there is that one's.
-            let conditions = status_of(one.object()).conditions;
+            let conditions = one.kept().status_but_syncs().conditions;
             let is_forgotten = reach::was_forgotten(&conditions, one.object());
             if one.fate(facts) == Fate::Here && one.is_ours() && !is_forgotten {
                 clear(one, &mut steps, there);

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
 use slipway_api::fleet::names::KUBECONFIG_KEY;
 use slipway_api::names::CONFIRM_CLUSTER;
 use slipway_kernel::fields::{strings, text};
@@ -10,8 +9,9 @@ use slipway_kernel::member::{Attention, Credentials, confirmed};
 use slipway_kernel::store::Store;
 use slipway_kernel::{ClusterId, Member, ObjectRef};
 
-use super::view::{View, cluster_of, reference, status_of};
+use super::view::{View, cluster_of, reference};
 use crate::observe::cluster::{self, Registered};
+use crate::observe::kept::Kept;
 use crate::observe::seen::Whole;
 use crate::{kinds, work};
 
@@ -41,8 +41,8 @@ pub(super) fn one(view: &View<'_>, member: &ClusterId) -> Option<Member> {
     if known.is_none() && remote.is_none() {
         return None;
     }
-    let object = remote.map(|remote| remote.body().object());
-    let named = object.and_then(|object| text(object, "/spec/kubeconfigRef/name"));
+    let kept = remote.map(|remote| remote.body().kept());
+    let named = kept.and_then(|kept| text(kept.object(), "/spec/kubeconfigRef/name"));
     let secret = named.map(str::to_owned).or_else(|| {
         registered
             .as_ref()
@@ -67,8 +67,8 @@ pub(super) fn one(view: &View<'_>, member: &ClusterId) -> Option<Member> {
             version: version.unwrap_or_default().to_owned(),
         },
         labels: registered.map(|cluster| cluster.labels).unwrap_or_default(),
-        confirmed: object.and_then(confirmed_by),
-        attention: attention(object),
+        confirmed: kept.and_then(confirmed_by),
+        attention: attention(kept),
     })
 }
 
@@ -88,16 +88,16 @@ fn standing_for(cluster: &Registered) -> ObjectRef {
 }
 
 /// The cluster that may be written to: as a person said, or as it was recorded.
-pub(super) fn confirmed_by(assemblage: &Value) -> Option<String> {
-    let record = status_of(assemblage).cluster.unwrap_or_default();
-    let annotations = strings(assemblage, "/metadata/annotations");
+fn confirmed_by(assemblage: &Kept) -> Option<String> {
+    let record = assemblage.status_but_syncs().cluster.unwrap_or_default();
+    let annotations = strings(assemblage.object(), "/metadata/annotations");
     let person = annotations.get(CONFIRM_CLUSTER).map(String::as_str);
     confirmed(record.uid.as_deref(), person)
 }
 
 /// Where everything is as it should be, nothing is under way.
-fn attention(assemblage: Option<&Value>) -> Attention {
-    let summary = assemblage.and_then(|assemblage| status_of(assemblage).summary);
+fn attention(assemblage: Option<&Kept>) -> Attention {
+    let summary = assemblage.and_then(|assemblage| assemblage.status_but_syncs().summary);
     match summary {
         Some(summary) if summary.succeeded == summary.total => Attention::Quiet,
         _ => Attention::Close,

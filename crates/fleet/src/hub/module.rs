@@ -10,7 +10,6 @@ use slipway_api::fleet::{ModuleStatus, SyncSummary};
 use slipway_api::purpose::fleet as purpose;
 use slipway_bindings::revision;
 use slipway_kernel::condition::{READY, set};
-use slipway_kernel::fields::{list, text};
 use slipway_kernel::finalizer::{self, Finalizers};
 use slipway_kernel::store::Item;
 use slipway_kernel::{Facts, Kind, Plan, Target};
@@ -18,6 +17,7 @@ use slipway_kernel::{Facts, Kind, Plan, Target};
 use super::rollout::{Assigner, Course, plan as assign};
 use super::view::{View, reference};
 use crate::observe::Cluster;
+use crate::observe::kept::Kept;
 use crate::observe::seen::Whole;
 use crate::remote::summary;
 use crate::settings::Settings;
@@ -130,50 +130,25 @@ fn inert(view: &View<'_>, kind: &Kind, item: &Item<Whole>, now: Timestamp) -> Mo
     status
 }
 
-/// What an assemblage tells of the sync of this name. Only that one is read: it may tell of a hundred.
-fn told(assemblage: &Value, sync: Option<&str>) -> SyncStatus {
-    let mut all = list(assemblage, "/status/syncs");
-    let told = all.find(|told| text(told, "/name") == sync).cloned();
-    let told = told.and_then(|told| serde_json::from_value(told).ok());
-    told.unwrap_or_default()
-}
-
 /// How far those syncs are that name a module. Most modules are former revisions, which nobody names.
 fn referring(view: &View<'_>, kind: &Kind, item: &Item<Whole>) -> Vec<SyncStatus> {
     let meta = item.meta();
     let mut all = Vec::new();
-    let mut add = |object: &Value, path: &str| {
-        let naming = list(object, path)
-            .filter(|sync| text(sync, "/module/name") == Some(meta.name.as_str()));
-        all.extend(naming.map(|sync| told(object, text(sync, "/name"))));
+    let mut add = |assemblage: &Kept| {
+        let syncs = assemblage.syncs().iter();
+        let naming = syncs.filter(|sync| sync.module() == Some(meta.name.as_str()));
+        // Only what is told of those is read: they may be one of a hundred.
+        let told = naming.map(|sync| assemblage.told_of(sync.name()?));
+        all.extend(told.map(Option::unwrap_or_default));
     };
     if *kind == kinds::MODULE {
         for remote in view.remotes_naming(&meta.namespace, &meta.name) {
-            add(remote.body().object(), "/spec/assemblage/syncs");
+            add(remote.body().kept());
         }
     } else {
         for assemblage in view.assemblages_naming(&meta.namespace, &meta.name) {
-            add(assemblage.body().object(), "/spec/syncs");
+            add(assemblage.body().kept());
         }
     }
     all
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-    use slipway_api::fleet::assemblage::SyncState;
-
-    use super::told;
-
-    #[test]
-    fn of_an_assemblage_only_the_sync_that_is_asked_for_is_read() {
-        let later = json!({"name": "b", "state": "of a later version"});
-        let status = json!({"syncs": [later, {"name": "a", "state": "succeeded"}]});
-        let assemblage = json!({ "status": status });
-        let state = |sync: &str| told(&assemblage, Some(sync)).state;
-        assert_eq!(state("a"), SyncState::Succeeded);
-        assert_eq!(state("b"), SyncState::default());
-        assert_eq!(state("c"), SyncState::default());
-    }
 }

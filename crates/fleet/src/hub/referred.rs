@@ -13,11 +13,13 @@ use slipway_kernel::interest::Interest;
 
 use super::remote::{Fate, Remote};
 use super::rollout::{self, Assigner};
-use super::view::View;
+use super::view::{View, former};
 use super::{bootstraps, by_definition, by_referred, entries, interests};
 use crate::expansion::Expansion;
 use crate::kinds;
+use crate::observe::assemblage::kubeconfig;
 use crate::observe::reference::Place;
+use crate::observe::seen::Whole;
 
 /// What bindings refer to in the control plane.
 pub(super) fn all(view: &View<'_>) -> Vec<Interest> {
@@ -58,7 +60,7 @@ pub(super) fn all(view: &View<'_>) -> Vec<Interest> {
         }
     }
     for item in bootstraps(view) {
-        if !has_references(item.body().object()) {
+        if !item.body().kept().refers() {
             continue;
         }
         let expansion = Expansion {
@@ -107,40 +109,32 @@ fn of_revisions(view: &View<'_>) -> BTreeSet<String> {
     all
 }
 
-/// Whether a sync of an assemblage refers to something, or names what may.
-fn has_references(assemblage: &Value) -> bool {
-    let is_reference = |binding: &Value| binding.get("value").is_none();
-    list(assemblage, "/spec/syncs")
-        .any(|sync| sync.get("module").is_some() || list(sync, "/bindings").any(is_reference))
-}
-
 /// Kubeconfigs that assemblages name and that nobody has labelled, and Secrets that stood for clusters and have lost their label: to know
 /// when one changes, and whether it is there at all.
 pub(super) fn kubeconfigs(view: &View<'_>) -> Vec<Interest> {
-    let is_listed = |slot: &str, namespace: &str, name: &str| {
-        view.secrets(slot)
-            .is_some_and(|store| store.get(namespace, name).is_some())
-    };
+    let slots = [interests::CLUSTERS, interests::KUBECONFIGS];
+    let listed = slots.map(|slot| view.secrets(slot));
     let mut names = BTreeSet::new();
-    let mut namespaces = BTreeSet::new();
-    for item in entries(view, &kinds::REMOTE_ASSEMBLAGE) {
-        let namespace = &item.meta().namespace;
-        let name = crate::observe::assemblage::kubeconfig(item.body().object());
-        let name = name.filter(|name| !name.is_empty());
-        names.extend(name.map(|name| (namespace.clone(), name.to_owned())));
-        namespaces.insert(namespace.clone());
+    let mut add = |namespace: &str, name: Option<&str>| {
+        let is_listed = |name: &str| {
+            let mut listed = listed.iter().flatten();
+            listed.any(|store| store.get(namespace, name).is_some())
+        };
+        // Of a thousand hardly any is copied.
+        let name = name.filter(|name| !name.is_empty() && !is_listed(name));
+        names.extend(name.map(|name| (namespace.to_owned(), name.to_owned())));
+    };
+    let remotes = view
+        .stores
+        .list::<Whole>(&view.home, &kinds::REMOTE_ASSEMBLAGE);
+    for remote in remotes {
+        let object = remote.body.object();
+        add(&remote.meta.namespace, kubeconfig(object));
+        add(&remote.meta.namespace, former(object));
     }
     for item in bootstraps(view) {
-        namespaces.insert(item.meta().namespace.clone());
+        add(&item.meta().namespace, former(item.body().object()));
     }
-    for namespace in namespaces {
-        let formers = view.formers(&namespace).into_iter();
-        names.extend(formers.map(|name| (namespace.clone(), name)));
-    }
-    names.retain(|(namespace, name)| {
-        let slots = [interests::CLUSTERS, interests::KUBECONFIGS];
-        !slots.iter().any(|slot| is_listed(slot, namespace, name))
-    });
     let all = names.iter();
     all.map(|(namespace, name)| interests::kubeconfig(namespace, name))
         .collect()

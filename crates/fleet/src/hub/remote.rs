@@ -7,14 +7,15 @@ use slipway_api::fleet::assemblage::ClusterRecord;
 use slipway_api::fleet::names::{CONFIRM_UNASSIGN, COPIED_FOR, TAKE_OVER, VALUES_FOR};
 use slipway_api::fleet::sync::NamedSync;
 use slipway_bindings::{Given, Known};
-use slipway_kernel::fields::{list, strings};
+use slipway_kernel::fields::strings;
 use slipway_kernel::store::Item;
 use slipway_kernel::{ClusterId, Facts, Kind, Target};
 
 use super::interests::COPIED;
-use super::view::{View, cluster_of, member_of, reference, status_of};
+use super::view::{View, cluster_of, member_of, reference};
 use crate::kinds;
 use crate::observe::cluster::{self, Registered};
+use crate::observe::kept::Kept;
 use crate::observe::reference::Place;
 use crate::observe::seen::{Assembled, Bare, Whole};
 use crate::remote::fill::fill;
@@ -37,7 +38,11 @@ impl<'a> Remote<'a> {
     }
 
     pub(super) fn object(&self) -> &Value {
-        self.item.body().object()
+        self.kept().object()
+    }
+
+    pub(super) fn kept(&self) -> &Kept {
+        self.item.body().kept()
     }
 
     pub(super) fn target(&self) -> Target {
@@ -53,7 +58,7 @@ impl<'a> Remote<'a> {
 
     /// What became of its cluster.
     pub(super) fn fate(&self, facts: &Facts) -> Fate {
-        let record = status_of(self.object()).cluster;
+        let record = self.kept().status_but_syncs().cluster;
         let state = facts.members.get(&self.member);
         let place = (
             self.item.meta().namespace.as_str(),
@@ -83,11 +88,11 @@ impl<'a> Remote<'a> {
         let meta = self.item.meta();
         let mut is_unread = false;
         let mut syncs = Vec::new();
-        for sync in list(self.object(), "/spec/assemblage/syncs") {
-            let sync = match serde_json::from_value::<NamedSync>(sync.clone()) {
+        for sync in self.kept().syncs().iter() {
+            let sync = match sync.read::<NamedSync>() {
                 Ok(sync) => sync,
                 Err(error) => {
-                    let blocked = unreadable(sync, &error);
+                    let blocked = unreadable(&sync.value(), &error);
                     syncs.extend(blocked.map(|(sync, blocked)| (sync, Some(blocked))));
                     continue;
                 }
@@ -110,10 +115,10 @@ impl<'a> Remote<'a> {
             takes_over: words.get(TAKE_OVER).cloned(),
             may_unassign: many.unwrap_or_default(),
             syncs,
-            before: status_of(self.object()),
+            before: self.kept().status(),
             is_reachable,
             reached: None,
-            leaf: self.leaf().map(|leaf| Leaf::of(leaf.body().object())),
+            leaf: self.leaf().map(|leaf| Leaf::read(leaf.body().kept())),
             refused,
             refused_secrets,
             secrets: self.secrets(),
@@ -184,8 +189,8 @@ impl<'a> Remote<'a> {
     /// What its syncs refer to in the control plane.
     pub(crate) fn references(&self) -> BTreeSet<slipway_bindings::Reference> {
         let mut all = BTreeSet::new();
-        for sync in list(self.object(), "/spec/assemblage/syncs") {
-            let Ok(sync) = serde_json::from_value::<NamedSync>(sync.clone()) else {
+        for sync in self.kept().syncs().iter() {
+            let Ok(sync) = sync.read::<NamedSync>() else {
                 continue;
             };
             all.extend(match self.filled(&Facts::default(), &sync) {

@@ -1,5 +1,6 @@
 //! The plan of a Rollout, and of a module that stands for one.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use super::writing::Writing;
 use super::{reach, refused};
 use crate::observe::Strategy;
 use crate::observe::gather::{Gathered, Parts, assigner, gather};
+use crate::observe::kept::Kept;
 use crate::observe::reference::Place;
 use crate::observe::rollout::Asked;
 use crate::observe::seen::{Assembled, Whole};
@@ -37,7 +39,7 @@ pub(crate) struct Assigner<'a> {
     pub(crate) kind: Kind,
     pub(crate) item: &'a Item<Whole>,
     /// The Rollout: itself, or the one that the module stands for.
-    pub(crate) rollout: Value,
+    pub(crate) rollout: Cow<'a, Value>,
 }
 
 impl<'a> Assigner<'a> {
@@ -45,7 +47,7 @@ impl<'a> Assigner<'a> {
     pub(crate) fn rollout(item: &'a Item<Whole>) -> Self {
         Self {
             kind: kinds::ROLLOUT,
-            rollout: item.body().object().clone(),
+            rollout: Cow::Borrowed(item.body().object()),
             item,
         }
     }
@@ -56,7 +58,7 @@ impl<'a> Assigner<'a> {
         Some(Self {
             kind,
             item,
-            rollout,
+            rollout: Cow::Owned(rollout),
         })
     }
 
@@ -121,12 +123,12 @@ fn gathering<T>(
         ),
         Layer::Bootstrap => (Vec::new(), view.assemblages(namespace)),
     };
-    let mut assemblages: BTreeMap<String, &Value> = BTreeMap::new();
+    let mut assemblages: BTreeMap<String, &Kept> = BTreeMap::new();
     let mut taken = BTreeSet::new();
     for remote in &remotes {
-        let (name, object) = (&remote.meta().name, remote.body().object());
-        if cluster_of(object) == name {
-            assemblages.insert(name.clone(), object);
+        let (name, kept) = (&remote.meta().name, remote.body().kept());
+        if cluster_of(kept.object()) == name {
+            assemblages.insert(name.clone(), kept);
         } else {
             // What is written there would reach another cluster.
             taken.insert(name.clone());
@@ -136,12 +138,12 @@ fn gathering<T>(
         let cluster = bootstrap.body().cluster();
         let is_its = |cluster: &&str| naming::bootstrap(cluster) == bootstrap.meta().name;
         if let Some(cluster) = cluster.filter(is_its) {
-            assemblages.insert(cluster.to_owned(), bootstrap.body().object());
+            assemblages.insert(cluster.to_owned(), bootstrap.body().kept());
         }
     }
-    let named = named(remotes.iter().map(|item| item.body().object()))
-        .chain(named(bootstraps.iter().map(|item| item.body().object())))
-        .collect();
+    let kept = remotes.iter().map(|item| item.body().kept());
+    let kept = kept.chain(bootstraps.iter().map(|item| item.body().kept()));
+    let named = kept.flat_map(Kept::modules).collect();
     let revisions = revisions(view, one);
     let has = |name: &str| assemblages.contains_key(name);
     let all = || clusters.values();
@@ -181,17 +183,6 @@ fn gathering<T>(
         }
         known.extend(read);
     }
-}
-
-/// The modules that syncs of assemblages name.
-fn named<'a>(
-    assemblages: impl Iterator<Item = &'a Value> + 'a,
-) -> impl Iterator<Item = String> + 'a {
-    let syncs = assemblages.flat_map(|object| {
-        list(object, "/spec/assemblage/syncs").chain(list(object, "/spec/syncs"))
-    });
-    let names = syncs.filter_map(|sync| text(sync, "/module/name"));
-    names.map(str::to_owned)
 }
 
 /// The revisions that are kept: modules of this Rollout, and records of what its module was.

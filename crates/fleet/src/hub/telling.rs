@@ -17,7 +17,6 @@ use slipway_kernel::{Action, Blocker, Facts, Member, MemberState, Plan};
 
 use super::objection::{mistaken, objection};
 use super::remote::{Fate, Remote, record};
-use super::view::status_of;
 use super::{members, reach};
 use crate::reasons::Reason;
 use crate::steps::Steps;
@@ -38,7 +37,7 @@ const KEPT: &str = "SyncsKept";
 pub(super) fn at_home(one: &Remote<'_>, facts: &Facts, now: Timestamp) -> Plan {
     let mut steps = Steps::new(facts, now);
     let finalizers = Finalizers::of(one.object());
-    let before = status_of(one.object());
+    let before = one.kept().status_but_syncs();
     let member = members::one(one.view, &one.member);
     let state = facts.members.get(&one.member).map(AsRef::as_ref);
     let fate = one.fate(facts);
@@ -102,7 +101,7 @@ fn tell(
     (member, state): (Option<&Member>, Option<&MemberState>),
     now: Timestamp,
 ) {
-    let before = status_of(one.object());
+    let before = one.kept().status();
     let known = member.zip(state);
     let blocker = known.and_then(|(member, state)| {
         let unreached = reach::blocker(one.view, member, state);

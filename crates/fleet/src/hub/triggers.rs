@@ -11,6 +11,7 @@ use super::concern::{is_told, miscounted};
 use super::interests::MODULES;
 use super::view::{View, cluster_of, whole};
 use crate::assemblage::KustomizationSeen;
+use crate::observe::kept::Kept;
 use crate::observe::seen::{Assembled, Whole};
 use crate::render::assignment::Layer;
 use crate::{kinds, work};
@@ -38,31 +39,26 @@ pub(super) fn of_values(seen: &Seen) -> Vec<String> {
 }
 
 pub(super) fn naming(seen: &Seen) -> Vec<String> {
-    let Some(object) = whole(seen) else {
+    let body = seen.body.as_ref().ok();
+    let Some(object) = body.and_then(|body| body.downcast_ref::<Whole>()) else {
         return Vec::new();
     };
-    let path = "/spec/assemblage/syncs";
-    let is_naming = list(object, path).any(|sync| sync.get("module").is_some());
-    let any = is_naming.then(|| MODULES.to_owned());
+    let any = object.kept().names_modules().then(|| MODULES.to_owned());
     any.into_iter()
-        .chain(named(&seen.meta, object, path))
+        .chain(named(&seen.meta, object.kept()))
         .collect()
 }
 
 pub(super) fn naming_bootstrap_modules(seen: &Seen) -> Vec<String> {
     let body = seen.body.as_ref().ok();
     let object = body.and_then(|body| body.downcast_ref::<Assembled>());
-    let named = object.map(|one| named(&seen.meta, one.object(), "/spec/syncs").collect());
+    let named = object.map(|one| named(&seen.meta, one.kept()).collect());
     named.unwrap_or_default()
 }
 
 /// The modules that syncs name, with their namespace.
-fn named<'a>(
-    meta: &'a Meta,
-    object: &'a Value,
-    path: &'a str,
-) -> impl Iterator<Item = String> + 'a {
-    let names = list(object, path).filter_map(|sync| text(sync, "/module/name"));
+fn named<'a>(meta: &'a Meta, object: &'a Kept) -> impl Iterator<Item = String> + 'a {
+    let names = object.modules();
     names.map(|name| format!("{}/{name}", meta.namespace))
 }
 
@@ -101,9 +97,8 @@ pub(super) fn by_module(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key>
     let mut keys = module(&view, &kinds::MODULE, meta);
     let remotes = view.all(&kinds::REMOTE_ASSEMBLAGE, &meta.namespace);
     for remote in remotes {
-        let object = remote.body().object();
-        if mentions(object, "/spec/assemblage/syncs", &meta.name) {
-            keys.extend(of_remote(remote.meta(), object));
+        if mentions(remote.body().kept(), &meta.name) {
+            keys.extend(of_remote(remote.meta(), remote.body().object()));
         }
     }
     keys
@@ -114,7 +109,7 @@ pub(super) fn by_bootstrap_module(_: &ClusterId, meta: &Meta, stores: &Stores) -
     let mut keys = module(&view, &kinds::BOOTSTRAP_MODULE, meta);
     for assemblage in view.assemblages(&meta.namespace) {
         let is_ours = assemblage.body().cluster().is_some();
-        if is_ours && mentions(assemblage.body().object(), "/spec/syncs", &meta.name) {
+        if is_ours && mentions(assemblage.body().kept(), &meta.name) {
             let name = &assemblage.meta().name;
             keys.push(work::at_home(&kinds::ASSEMBLAGE, &meta.namespace, name));
         }
@@ -133,9 +128,8 @@ fn module(view: &View<'_>, kind: &Kind, meta: &Meta) -> Vec<Key> {
 }
 
 /// Whether a sync names a module.
-fn mentions(object: &Value, path: &str, module: &str) -> bool {
-    let mut all = list(object, path);
-    all.any(|sync| text(sync, "/module/name") == Some(module))
+fn mentions(object: &Kept, module: &str) -> bool {
+    object.modules().any(|name| name == module)
 }
 
 /// The Rollouts that own an object.
@@ -191,21 +185,16 @@ pub(super) fn by_remote(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key>
     let mut keys = Vec::from(of_remote(meta, object));
     let cluster = (Layer::Remote, cluster_of(object));
     keys.extend(assigning(&view, &meta.namespace, |kind, item| {
-        !is_told(kind, item, cluster, Some(object))
+        !is_told(kind, item, cluster, Some(found.body().kept()))
     }));
-    keys.extend(referred(
-        &kinds::MODULE,
-        meta,
-        object,
-        "/spec/assemblage/syncs",
-    ));
+    keys.extend(referred(&kinds::MODULE, meta, found.body().kept()));
     keys.extend(miscounted(&view, &kinds::MODULE, &meta.namespace));
     keys
 }
 
 /// The modules that syncs name: they tell where they are assigned.
-fn referred(kind: &Kind, meta: &Meta, object: &Value, path: &str) -> Vec<Key> {
-    let names = list(object, path).filter_map(|sync| text(sync, "/module/name"));
+fn referred(kind: &Kind, meta: &Meta, object: &Kept) -> Vec<Key> {
+    let names = object.modules();
     names
         .map(|name| work::at_home(kind, &meta.namespace, name))
         .collect()
@@ -226,17 +215,12 @@ pub(super) fn by_assemblage(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<
     let Some(cluster) = found.body().cluster() else {
         return keys;
     };
-    let object = found.body().object();
+    let kept = found.body().kept();
     let cluster = (Layer::Bootstrap, cluster);
     keys.extend(assigning(&view, &meta.namespace, |kind, item| {
-        !is_told(kind, item, cluster, Some(object))
+        !is_told(kind, item, cluster, Some(kept))
     }));
-    keys.extend(referred(
-        &kinds::BOOTSTRAP_MODULE,
-        meta,
-        object,
-        "/spec/syncs",
-    ));
+    keys.extend(referred(&kinds::BOOTSTRAP_MODULE, meta, kept));
     keys
 }
 

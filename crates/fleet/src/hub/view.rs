@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use slipway_api::fleet::assemblage::AssemblageStatus;
 use slipway_kernel::fields::text;
 use slipway_kernel::instant::later;
 use slipway_kernel::store::{Item, Meta, Projection, Seen, Store};
@@ -116,10 +115,7 @@ impl<'a> View<'a> {
 
     /// The names of the clusters for which Secrets stood when they were recorded.
     pub(crate) fn formers(&self, namespace: &str) -> BTreeSet<String> {
-        let by_secret = |object: &Value| {
-            let kind = text(object, "/status/cluster/kind");
-            (kind == Some(cluster::SECRET)).then(|| cluster_of(object).to_owned())
-        };
+        let by_secret = |object: &Value| former(object).map(str::to_owned);
         let remotes = self.all(&kinds::REMOTE_ASSEMBLAGE, namespace);
         let mut all: BTreeSet<String> = remotes
             .iter()
@@ -315,11 +311,10 @@ pub(crate) fn whole(seen: &Seen) -> Option<&Value> {
     body.downcast_ref::<Whole>().map(Whole::object)
 }
 
-/// The status of an assemblage, of either kind.
-pub(crate) fn status_of(assemblage: &Value) -> AssemblageStatus {
-    let status = assemblage.get("status").cloned();
-    let status = status.and_then(|status| serde_json::from_value(status).ok());
-    status.unwrap_or_default()
+/// The cluster that an assemblage is about, if a Secret stood for it when it was recorded.
+pub(crate) fn former(assemblage: &Value) -> Option<&str> {
+    let kind = text(assemblage, "/status/cluster/kind");
+    (kind == Some(cluster::SECRET)).then(|| cluster_of(assemblage))
 }
 
 /// The cluster that a `RemoteAssemblage` is about.

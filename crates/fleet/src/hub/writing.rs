@@ -13,7 +13,6 @@ use slipway_kernel::{Action, Event, Kind, ObjectRef, Target};
 
 use super::rollout::{Assigner, Course, kept, values};
 use super::view::{View, reference};
-use crate::observe::assemblage;
 use crate::observe::gather::Parts;
 use crate::observe::seen::Whole;
 use crate::reasons::{news, outcome};
@@ -150,7 +149,7 @@ impl Writing<'_> {
             let Some(found) = self.parts.assemblages.get(cluster) else {
                 continue;
             };
-            let meta = Meta::of(found);
+            let meta = Meta::of(found.object());
             let object = reference(&kind, &meta);
             let note = format!("cluster {cluster} loses this configuration");
             let told = (EventType::Normal, news::UNASSIGNED, "Assign");
@@ -193,7 +192,7 @@ impl Writing<'_> {
             .filter_map(|assigned| Some(assigned.secret.as_ref()?.0.as_str()))
             .collect();
         for found in self.parts.assemblages.values() {
-            used.extend(assemblage::secrets(found));
+            used.extend(found.secrets());
         }
         // While something cannot be read, it is not known what is wanted.
         if !self.course.gathered.needs.is_empty() || self.course.decision.is_released {

@@ -1,27 +1,24 @@
 //! What is assigned to a cluster, read out of its assemblage.
 
 use serde_json::Value;
-use slipway_api::fleet::assemblage::{AssemblageStatus, SyncStatus};
-use slipway_api::fleet::sync::NamedSync;
+use slipway_api::fleet::assemblage::SyncStatus;
 use slipway_bindings::revision::template_of;
-use slipway_kernel::fields::{integer, list, text};
+use slipway_kernel::fields::{integer, text};
 
+use super::kept::Kept;
 use super::{Entry, EntryStatus};
 
 /// The sync of this name in a `RemoteAssemblage` or an `Assemblage`, as an assignment of `by` (`Rollout/name`).
-pub fn entry(assemblage: &Value, name: &str, by: &str) -> Option<Entry> {
-    let remote = list(assemblage, "/spec/assemblage/syncs");
-    let mut all = remote.chain(list(assemblage, "/spec/syncs"));
-    let found = all.find(|sync| text(sync, "/name") == Some(name))?;
-    let assigned_by = text(found, "/assignedBy");
-    let mut statuses = list(assemblage, "/status/syncs");
-    let status = statuses.find(|status| text(status, "/name") == Some(name));
-    let status = status.and_then(self::status);
+pub fn entry(assemblage: &Kept, name: &str, by: &str) -> Option<Entry> {
+    let found = assemblage.syncs().named(name)?.value();
+    let assigned_by = text(&found, "/assignedBy");
+    let status = assemblage.told_of(name).map(status);
     let told = status
         .as_ref()
         .and_then(|status| status.observed.as_deref());
-    let told = told.filter(|_| text(found, "/module/revision").is_some() || is_told(assemblage));
-    let revision = text(found, "/revision").or_else(|| of_module(found, told));
+    let is_asked = text(&found, "/module/revision").is_some();
+    let told = told.filter(|_| is_asked || is_told(assemblage.object()));
+    let revision = text(&found, "/revision").or_else(|| of_module(&found, told));
     Some(Entry {
         is_ours: assigned_by == Some(by),
         revision: revision.map(str::to_owned),
@@ -45,20 +42,9 @@ fn is_told(assemblage: &Value) -> bool {
 }
 
 /// How many syncs there are besides the one of this name.
-pub fn others(assemblage: &Value, name: &str) -> usize {
-    let remote = list(assemblage, "/spec/assemblage/syncs");
-    let all = remote.chain(list(assemblage, "/spec/syncs"));
-    all.filter(|sync| text(sync, "/name") != Some(name)).count()
-}
-
-/// The Secrets that bindings of its syncs refer to.
-pub fn secrets(assemblage: &Value) -> impl Iterator<Item = &str> {
-    let remote = list(assemblage, "/spec/assemblage/syncs");
-    let all = remote.chain(list(assemblage, "/spec/syncs"));
-    let bindings = all.flat_map(|sync| list(sync, "/bindings"));
-    let fields = bindings.filter_map(|binding| binding.get("objectFieldRef"));
-    let secrets = fields.filter(|field| text(field, "/kind") == Some("Secret"));
-    secrets.filter_map(|field| text(field, "/name"))
+pub fn others(assemblage: &Kept, name: &str) -> usize {
+    let all = assemblage.syncs().iter();
+    all.filter(|sync| sync.name() != Some(name)).count()
 }
 
 /// The Secret with the kubeconfig that an assemblage names.
@@ -66,22 +52,12 @@ pub fn kubeconfig(assemblage: &Value) -> Option<&str> {
     text(assemblage, "/spec/kubeconfigRef/name")
 }
 
-fn status(status: &Value) -> Option<EntryStatus> {
-    let read: SyncStatus = serde_json::from_value(status.clone()).ok()?;
-    Some(EntryStatus {
-        observed: read.observed_revision,
-        state: read.state,
-        reason: read.reason,
-        message: read.message,
-        since: read.since.map(|time| time.0),
-    })
-}
-
-/// The syncs of an assemblage, with what its status said of each before.
-pub fn syncs(assemblage: &Value) -> (Vec<NamedSync>, AssemblageStatus) {
-    let all = list(assemblage, "/spec/syncs");
-    let all = all.filter_map(|sync| serde_json::from_value(sync.clone()).ok());
-    let status = assemblage.get("status").cloned();
-    let status = status.and_then(|status| serde_json::from_value(status).ok());
-    (all.collect(), status.unwrap_or_default())
+fn status(told: SyncStatus) -> EntryStatus {
+    EntryStatus {
+        observed: told.observed_revision,
+        state: told.state,
+        reason: told.reason,
+        message: told.message,
+        since: told.since.map(|time| time.0),
+    }
 }

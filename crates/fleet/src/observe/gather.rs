@@ -11,6 +11,7 @@ use slipway_kernel::fields::text;
 use slipway_kernel::selector::Selector;
 
 use super::cluster::Registered;
+use super::kept::Kept;
 use super::{Cluster, Refused, Revision, Rollout, World, assemblage};
 use crate::naming;
 use crate::reasons::Reason;
@@ -34,7 +35,7 @@ pub struct Parts<'a> {
     /// The clusters of its namespace, by name.
     pub clusters: &'a BTreeMap<String, Registered>,
     /// Their assemblages, of the layer that the Rollout assigns in, by the name of the cluster.
-    pub assemblages: &'a BTreeMap<String, &'a Value>,
+    pub assemblages: &'a BTreeMap<String, &'a Kept>,
     /// The revisions that are kept, each with its template and when it was made.
     pub revisions: &'a BTreeMap<String, (TemplateSpec, Timestamp)>,
     /// What was read for its bindings, in the control plane.
@@ -48,7 +49,7 @@ pub struct Parts<'a> {
     /// The clusters whose assemblage, by its name, is somebody else's and about another cluster.
     pub taken: &'a BTreeSet<String>,
     /// The modules that syncs of any assemblage of the namespace name.
-    pub named: &'a BTreeSet<String>,
+    pub named: &'a BTreeSet<&'a str>,
     /// Whether there may be clusters that we have no right to see.
     pub is_blind: bool,
 }
@@ -114,7 +115,7 @@ impl Gathered {
         let registered = parts.clusters.get(name);
         let found = parts.assemblages.get(name);
         // One that is being deleted takes all with it, and then there is a new one.
-        let is_going = found.is_some_and(|found| text(found, DELETED).is_some());
+        let is_going = found.is_some_and(|found| text(found.object(), DELETED).is_some());
         let assemblage = found.filter(|_| !is_going);
         let entry = assemblage.and_then(|found| assemblage::entry(found, &rollout, &by));
         let is_selected =
@@ -195,7 +196,10 @@ impl Parts<'_> {
     /// The revisions whose modules somebody names.
     fn named(&self) -> BTreeSet<String> {
         let rollout = text(self.rollout, "/metadata/name").unwrap_or_default();
-        let is_named = |revision: &&String| self.named.contains(&naming::module(rollout, revision));
+        let is_named = |revision: &&String| {
+            let module = naming::module(rollout, revision);
+            self.named.contains(module.as_str())
+        };
         self.revisions.keys().filter(is_named).cloned().collect()
     }
 

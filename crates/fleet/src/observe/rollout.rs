@@ -46,8 +46,8 @@ impl Rollout {
             Ok(Err(problem)) => Asked::Invalid(problem),
             Err(error) => Asked::Invalid(format!("spec: {error}")),
         };
-        let status = object.get("status").cloned();
-        let status = status.and_then(|status| serde_json::from_value(status).ok());
+        let status = object.get("status");
+        let status = status.and_then(|status| RolloutStatus::deserialize(status).ok());
         Self {
             status: status.unwrap_or_default(),
             ..Self::asking(object, wanted)

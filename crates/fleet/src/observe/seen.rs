@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 use slipway_api::fleet::sync::NamedSync;
@@ -9,6 +10,7 @@ use slipway_kernel::fields::{list, text};
 use slipway_kernel::parts::{Part, Parts};
 use slipway_kernel::store::{Projection, Undecodable};
 
+use super::kept::Kept;
 use crate::assemblage::{KustomizationSeen, SourceSeen};
 use crate::naming;
 
@@ -17,11 +19,16 @@ const ALL: Parts = Parts::ALL.without(Part::ManagedFields);
 
 /// An object as it is, but for who wrote which field. What is in it may be secret.
 #[derive(Clone)]
-pub struct Whole(Value);
+pub struct Whole(Kept);
 
 impl Whole {
-    /// The object.
+    /// The object, without the lists of an assemblage.
     pub fn object(&self) -> &Value {
+        self.0.object()
+    }
+
+    /// All of it.
+    pub fn kept(&self) -> &Kept {
         &self.0
     }
 }
@@ -36,7 +43,7 @@ impl Projection for Whole {
     const READS: Parts = ALL;
 
     fn project(object: &Value) -> Result<Self, Undecodable> {
-        Ok(Self(object.clone()))
+        Ok(Self(Kept::of(object)))
     }
 }
 
@@ -104,47 +111,61 @@ const KEPT: [&str; 7] = [
     "ownerReferences",
 ];
 
-/// An assemblage, with what it is expanded to.
+/// An assemblage, with what it is expanded to. That is known only when somebody asks: nobody asks it of one in another cluster.
 #[derive(Clone)]
 pub struct Assembled {
-    object: Value,
+    kept: Kept,
+    expanded: OnceLock<Expanded>,
+}
+
+/// The names of what an assemblage wants.
+#[derive(Debug, Clone, Default)]
+struct Expanded {
     sources: BTreeSet<String>,
     kustomizations: BTreeSet<String>,
-    names_modules: bool,
 }
 
 impl Assembled {
-    /// The object.
+    /// The object, without its lists.
     pub fn object(&self) -> &Value {
-        &self.object
+        self.kept.object()
+    }
+
+    /// All of it.
+    pub fn kept(&self) -> &Kept {
+        &self.kept
     }
 
     /// Whether some of its syncs name modules: which sources these want is said there.
     pub fn names_modules(&self) -> bool {
-        self.names_modules
+        self.kept.names_modules()
     }
 
     /// The sources that it wants, as far as it says itself.
     pub fn sources(&self) -> &BTreeSet<String> {
-        &self.sources
+        &self.expanded().sources
     }
 
     /// The Kustomizations that it wants.
     pub fn kustomizations(&self) -> &BTreeSet<String> {
-        &self.kustomizations
+        &self.expanded().kustomizations
+    }
+
+    fn expanded(&self) -> &Expanded {
+        self.expanded.get_or_init(|| Expanded::of(&self.kept))
     }
 
     /// The cluster that it names: none if it is about the one that it is in.
     pub fn cluster(&self) -> Option<&str> {
-        text(&self.object, "/spec/clusterName")
+        text(self.object(), "/spec/clusterName")
     }
 }
 
 impl fmt::Debug for Assembled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Assembled")
-            .field("sources", &self.sources)
-            .field("kustomizations", &self.kustomizations)
+            .field("sources", self.sources())
+            .field("kustomizations", self.kustomizations())
             .finish_non_exhaustive()
     }
 }
@@ -153,22 +174,26 @@ impl Projection for Assembled {
     const READS: Parts = ALL;
 
     fn project(object: &Value) -> Result<Self, Undecodable> {
-        let name = text(object, "/metadata/name").unwrap_or_default();
-        let (mut sources, mut kustomizations) = (BTreeSet::new(), BTreeSet::new());
-        for sync in list(object, "/spec/syncs") {
-            if let Some(sync) = text(sync, "/name") {
-                kustomizations.insert(naming::kustomization(name, sync));
-            }
-            let sync: Option<NamedSync> = serde_json::from_value(sync.clone()).ok();
-            let source = sync.and_then(|sync| sync.source);
-            sources.extend(source.map(|source| naming::source(&source)));
-        }
         Ok(Self {
-            object: object.clone(),
-            sources,
-            kustomizations,
-            names_modules: list(object, "/spec/syncs").any(|sync| sync.get("module").is_some()),
+            kept: Kept::of(object),
+            expanded: OnceLock::new(),
         })
+    }
+}
+
+impl Expanded {
+    fn of(assemblage: &Kept) -> Self {
+        let name = text(assemblage.object(), "/metadata/name").unwrap_or_default();
+        let mut all = Self::default();
+        for sync in assemblage.syncs().iter() {
+            if let Some(sync) = sync.name() {
+                all.kustomizations.insert(naming::kustomization(name, sync));
+            }
+            let source = sync.read::<NamedSync>().ok().and_then(|sync| sync.source);
+            let source = source.map(|source| naming::source(&source));
+            all.sources.extend(source);
+        }
+        all
     }
 }
 

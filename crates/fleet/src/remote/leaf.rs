@@ -13,11 +13,12 @@ use serde_json::{Value, json};
 use slipway_api::fleet::assemblage::{AssemblageStatus, SyncState, SyncStatus};
 use slipway_api::fleet::names::{CONFIRM_UNASSIGN, TAKE_OVER};
 use slipway_api::fleet::sync::NamedSync;
-use slipway_bindings::revision;
-use slipway_kernel::fields::{integer, list, strings, text};
+use slipway_bindings::{canonical, revision};
+use slipway_kernel::fields::{integer, strings, text};
 
 use super::World;
 use crate::assemblage::state::{begun, shortened};
+use crate::observe::kept::Kept;
 use crate::reasons::condition::UNASSIGNING;
 
 /// On an `Assemblage` in a workload cluster: a hash of what was written last, by which a sync that is gone is noticed.
@@ -79,22 +80,26 @@ fn bounded(told: SyncStatus) -> SyncStatus {
 impl Leaf {
     /// Reads an `Assemblage`.
     pub fn of(object: &Value) -> Self {
+        Self::read(&Kept::of(object))
+    }
+
+    /// Reads one that is kept.
+    pub fn read(assemblage: &Kept) -> Self {
         let (mut syncs, mut unread) = (Vec::new(), Vec::new());
-        for sync in list(object, "/spec/syncs") {
-            match serde_json::from_value(sync.clone()) {
+        for sync in assemblage.syncs().iter() {
+            match sync.read() {
                 Ok(sync) => syncs.push(sync),
-                Err(_) => unread.push(sync.clone()),
+                Err(_) => unread.push(sync.value()),
             }
         }
-        let hashes = list(object, "/spec/syncs").filter_map(|sync| {
-            Some((text(sync, "/name")?.to_owned(), revision::of_template(sync)))
-        });
+        let hashes = assemblage.syncs().iter();
+        let hashes =
+            hashes.filter_map(|sync| Some((sync.name()?.to_owned(), sync.hash().to_owned())));
+        let object = assemblage.object();
         let mut said = strings(object, "/metadata/annotations");
         let kept = said.remove(KEPT).unwrap_or_default();
         let kept = kept.split(',').filter(|name| !name.is_empty());
-        let status = object.get("status").cloned();
-        let status = status.and_then(|status| serde_json::from_value(status).ok());
-        let mut status: AssemblageStatus = status.unwrap_or_default();
+        let mut status = assemblage.status();
         status.syncs = status.syncs.into_iter().map(bounded).collect();
         Self {
             syncs,
@@ -174,8 +179,9 @@ pub(super) fn patch(said: &Value, left: &[Value]) -> Value {
 /// A hash of syncs, whatever their order: the API keeps one of its own.
 pub(super) fn hash(syncs: &[Value]) -> String {
     let mut all: Vec<&Value> = syncs.iter().collect();
-    all.sort_by(|one, other| text(one, "/name").cmp(&text(other, "/name")));
-    revision::of_template(&all)
+    all.sort_by_key(|&sync| text(sync, "/name"));
+    let all: Vec<String> = all.into_iter().map(canonical::json).collect();
+    revision::of_canonical(&format!("[{}]", all.join(",")))
 }
 
 impl World {
@@ -296,4 +302,25 @@ impl World {
 /// Whether a cluster that says that it belongs to one control plane belongs to another one than ours.
 pub(crate) fn is_elsewhere(says: &str, ours: &str, takes_over: Option<&str>) -> bool {
     says != ours && takes_over != Some(says)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use slipway_bindings::revision;
+
+    use super::hash;
+
+    /// It is on Assemblages that earlier versions of ours have written.
+    #[test]
+    fn the_hash_of_a_list_is_that_of_its_syncs_by_name() {
+        let (a, b) = (
+            json!({"name": "a", "x": {"z": 1.0, "y": [null]}}),
+            json!({"name": "b"}),
+        );
+        let wanted = revision::of_template(&json!([a, b]));
+        assert_eq!(hash(&[a.clone(), b.clone()]), wanted);
+        assert_eq!(hash(&[b, a]), wanted);
+        assert_eq!(hash(&[]), revision::of_template(&json!([])));
+    }
 }

@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 use slipway_api::fleet::names::{ASSIGNED_BY, VALUES_FOR, field_manager};
 use slipway_api::fleet::sync::{ModuleReference, NamedSync};
 use slipway_bindings::Text;
-use slipway_kernel::fields::{list, text};
 
 use super::{Applied, object};
+use crate::observe::elements::Element;
+use crate::observe::kept::Kept;
 use crate::{kinds, naming};
 
 /// Where assignments of a cluster are.
@@ -70,13 +71,10 @@ pub fn assign(layer: Layer, place: Place<'_>, by: &str, sync: &NamedSync) -> App
 
 /// Takes the entry of this name out of an assemblage, as a merge patch that is good for exactly this version of it: a list has
 /// to be written as a whole. To apply none in its place would leave no list at all where it was the last one, which is no list.
-pub fn take_away(layer: Layer, assemblage: &Value, name: &str) -> Value {
-    let path = match layer {
-        Layer::Remote => "/spec/assemblage/syncs",
-        Layer::Bootstrap => "/spec/syncs",
-    };
-    let others = list(assemblage, path).filter(|sync| text(sync, "/name") != Some(name));
-    let others: Vec<&Value> = others.collect();
+pub fn take_away(layer: Layer, assemblage: &Kept, name: &str) -> Value {
+    let others = assemblage.syncs().iter();
+    let others = others.filter(|sync| sync.name() != Some(name));
+    let others: Vec<Value> = others.map(Element::value).collect();
     match layer {
         Layer::Remote => json!({"spec": {"assemblage": {"syncs": others}}}),
         Layer::Bootstrap => json!({"spec": {"syncs": others}}),

@@ -85,7 +85,7 @@ impl<'a> Writing<'a> {
     /// Where a cluster's assignments are: the kubeconfig is the one that its assemblage has, if it is there.
     fn place(&self, cluster: &'a str) -> Place<'a> {
         let found = self.parts.assemblages.get(cluster);
-        let kubeconfig = found.and_then(|found| assemblage::kubeconfig(found));
+        let kubeconfig = found.and_then(|found| assemblage::kubeconfig(found.object()));
         let registered: Option<&Registered> = self.parts.clusters.get(cluster);
         let known = registered.map(|cluster| cluster.kubeconfig.as_str());
         Place {

@@ -9,6 +9,7 @@ use slipway_fleet::kinds;
 use slipway_fleet::observe::assemblage::{entry, others};
 use slipway_fleet::observe::cluster::{Registered, registered};
 use slipway_fleet::observe::gather::assigner;
+use slipway_fleet::observe::kept::Kept;
 use slipway_fleet::observe::rollout::{Asked, Rollout, of_module};
 use slipway_fleet::observe::{Strategy, Wanted};
 
@@ -126,13 +127,13 @@ fn a_persons_word_is_a_number() {
 
 #[test]
 fn assignments_are_told_from_those_of_others() {
-    let object = json!({
+    let object = Kept::of(&json!({
         "spec": {"assemblage": {"syncs": [
             {"name": "web", "revision": "r-1", "assignedBy": "Rollout/web"},
             {"name": "db", "module": {"name": "db-x", "revision": "x"}},
         ]}},
         "status": {"syncs": [{"name": "web", "observedRevision": "r-1", "state": "succeeded", "since": "2026-03-04T12:00:00Z"}]},
-    });
+    }));
     let web = entry(&object, "web", "Rollout/web").unwrap();
     assert!(web.is_ours && web.is_ready());
     assert_eq!(web.status.unwrap().state, SyncState::Succeeded);
@@ -177,14 +178,14 @@ fn clusters_are_those_of_cluster_api_and_labelled_secrets() {
 #[test]
 fn a_module_without_a_revision_is_what_is_told_of_it() {
     let assemblage = |observed: i64| {
-        json!({
+        Kept::of(&json!({
             "metadata": {"generation": 2},
             "spec": {"assemblage": {"syncs": [{"name": "web", "assignedBy": "Rollout/web", "module": {"name": "next"}}]}},
             "status": {
                 "observedGeneration": observed,
                 "syncs": [{"name": "web", "observedRevision": "b", "state": "succeeded"}],
             },
-        })
+        }))
     };
     let told = entry(&assemblage(2), "web", "Rollout/web").unwrap();
     assert!(told.is_ready());
@@ -197,7 +198,7 @@ fn a_module_without_a_revision_is_what_is_told_of_it() {
 #[test]
 fn a_module_with_values_is_ready_when_what_is_told_is_of_its_revision() {
     let assemblage = |told: &str, observed: i64| {
-        json!({
+        Kept::of(&json!({
             "metadata": {"generation": 2},
             "spec": {"assemblage": {"syncs": [
                 {"name": "web", "assignedBy": "Rollout/web", "module": {"name": "web-t", "revision": "t"}},
@@ -206,7 +207,7 @@ fn a_module_with_values_is_ready_when_what_is_told_is_of_its_revision() {
                 "observedGeneration": observed,
                 "syncs": [{"name": "web", "observedRevision": told, "state": "succeeded"}],
             },
-        })
+        }))
     };
     // Somebody has changed another entry of the same assemblage: that says nothing of this one.
     for observed in [2, 1] {

@@ -9,6 +9,7 @@ use slipway_bindings::{Found, Known, Read, Reference};
 use slipway_fleet::observe::Refused;
 use slipway_fleet::observe::cluster::{Registered, registered};
 use slipway_fleet::observe::gather::{Gathered, Parts, gather};
+use slipway_fleet::observe::kept::Kept;
 use slipway_fleet::render::rollout::{Writes, writes};
 use slipway_fleet::{decide, plan};
 
@@ -50,11 +51,12 @@ impl Hub {
     }
 
     fn look<T>(&self, with: impl FnOnce(&Parts<'_>) -> T) -> T {
-        let assemblages = self
-            .assemblages
-            .iter()
-            .map(|(name, object)| (name.clone(), object))
+        let kept = self.assemblages.iter();
+        let kept: BTreeMap<&String, Kept> = kept
+            .map(|(name, object)| (name, Kept::of(object)))
             .collect();
+        let assemblages = kept.iter().map(|(name, kept)| ((*name).clone(), kept));
+        let assemblages = assemblages.collect();
         with(&Parts {
             rollout: &self.rollout,
             clusters: &self.clusters,

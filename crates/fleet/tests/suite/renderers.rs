@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use slipway_api::fleet::rollout::RolloutSpec;
 use slipway_api::fleet::sync::NamedSync;
 use slipway_bindings::Known;
+use slipway_fleet::observe::kept::Kept;
 use slipway_fleet::observe::{Strategy, Wanted};
 use slipway_fleet::render::assignment::{Layer, Place, assign, reference, take_away};
 use slipway_fleet::render::{Applied, flux, module};
@@ -63,11 +64,12 @@ fn an_assignment_is_one_entry_and_no_other() {
 fn an_entry_is_taken_away_and_the_list_stays_a_list() {
     let of = |syncs: Value| json!({"spec": {"assemblage": {"syncs": syncs}}});
     let both = of(json!([{"name": "db", "x": 1}, {"name": "web"}]));
-    let left = take_away(Layer::Remote, &both, "web");
+    let left = take_away(Layer::Remote, &Kept::of(&both), "web");
     assert_eq!(left, of(json!([{"name": "db", "x": 1}])));
-    let none = take_away(Layer::Remote, &of(json!([{"name": "web"}])), "web");
+    let last = Kept::of(&of(json!([{"name": "web"}])));
+    let none = take_away(Layer::Remote, &last, "web");
     assert_eq!(none, of(json!([])));
-    let bootstrap = json!({"spec": {"syncs": [{"name": "web"}]}});
+    let bootstrap = Kept::of(&json!({"spec": {"syncs": [{"name": "web"}]}}));
     let none = take_away(Layer::Bootstrap, &bootstrap, "web");
     assert_eq!(none, json!({"spec": {"syncs": []}}));
 }

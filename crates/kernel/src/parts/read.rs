@@ -18,6 +18,16 @@ impl<'de, const PARTS: u8> Deserialize<'de> for Read<PARTS> {
     }
 }
 
+impl Parts {
+    /// Reads an object out of its JSON, with these parts and no others.
+    pub fn parse(self, json: &[u8]) -> Result<Value, serde_json::Error> {
+        let mut deserializer = serde_json::Deserializer::from_slice(json);
+        let value = read(self, &mut deserializer)?;
+        deserializer.end()?;
+        Ok(value)
+    }
+}
+
 /// Reads any JSON value; of an object only these parts.
 fn read<'de, D: Deserializer<'de>>(parts: Parts, deserializer: D) -> Result<Value, D::Error> {
     let reader = Reader {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::{Entry, Layout, Meta, Projection, Seen, Store, Undecodable};
 use crate::identity::{ClusterId, Kind};
 use crate::interest::slot_name;
+use crate::parts::Parts;
 
 /// Which store: cluster, kind and projection, with its slot if it has one.
 pub type StoreKey = (ClusterId, Kind, Cow<'static, str>);
@@ -147,6 +148,12 @@ impl Stores {
             .flat_map(move |of_cluster| of_cluster.range(first.clone()..))
             .take_while(move |((_, what, _), _)| what == kind)
             .map(|(key, store)| (key, store.as_ref()))
+    }
+
+    /// Which parts of a kind's objects are read in a cluster, by whichever projection.
+    pub fn reads(&self, cluster: &ClusterId, kind: &Kind) -> Parts {
+        let all = self.of_kind(cluster, kind);
+        all.fold(Parts::NONE, |reads, (_, store)| reads.or(store.reads))
     }
 
     /// The store of a kind by the projection `T`.

@@ -99,6 +99,8 @@ impl Engine {
                 let doubtful = known.unconfirmed.contains_key(&lane);
                 let numbers = (known.holds, known.history);
                 let mut facts = known.facts.clone();
+                // Hardly ever is anything refused, and to add nothing would be a copy of all that is known of all members.
+                let told = told.filter(|told| told.refused().next().is_some());
                 if let Some(told) = told {
                     facts.refusals.extend(told.refusals.clone());
                     facts.refused_parts.extend(told.refused_parts.clone());
