@@ -94,10 +94,15 @@ impl Controller for Hub {
         let Some((namespace, name)) = work::place(cluster) else {
             return Vec::new();
         };
-        let keys = triggers::of_member(&view, namespace, name);
+        let mut keys = triggers::of_member(&view, namespace, name);
         if keys.is_empty() {
             // Whoever wants to assign something to it waits for it.
-            return triggers::assigners(&view, namespace);
+            keys = triggers::assigners(&view, namespace);
+        }
+        // What is applied from here waits for the cluster to say which one it is.
+        let bootstrap = crate::naming::bootstrap(name);
+        if view.assemblage(namespace, &bootstrap).is_some() {
+            keys.push(work::at_home(&kinds::ASSEMBLAGE, namespace, &bootstrap));
         }
         keys
     }
