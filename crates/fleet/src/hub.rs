@@ -200,6 +200,9 @@ impl Hub {
             let before = &course.gathered.world.rollout.status;
             let stored = item.body().object().get("status");
             steps.status(target, (before, stored), &course.status);
+            // Who goes first and who came lately is acted on when it is written, which does not wait for its turn then.
+            let is_intent = steps.plan.steps.is_empty() && !steps.plan.statuses.is_empty();
+            steps.plan.prepares |= is_intent && course.decision.is_news(&course.gathered.world);
         }
         steps.plan
     }
