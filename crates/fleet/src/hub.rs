@@ -94,10 +94,15 @@ impl Controller for Hub {
         let Some((namespace, name)) = work::place(cluster) else {
             return Vec::new();
         };
-        let keys = triggers::of_member(&view, namespace, name);
+        let mut keys = triggers::of_member(&view, namespace, name);
         if keys.is_empty() {
             // Whoever wants to assign something to it waits for it.
-            return triggers::assigners(&view, namespace);
+            keys = triggers::assigners(&view, namespace);
+        }
+        // What is applied from here waits for the cluster to say which one it is.
+        let bootstrap = crate::naming::bootstrap(name);
+        if view.assemblage(namespace, &bootstrap).is_some() {
+            keys.push(work::at_home(&kinds::ASSEMBLAGE, namespace, &bootstrap));
         }
         keys
     }
@@ -195,6 +200,9 @@ impl Hub {
             let before = &course.gathered.world.rollout.status;
             let stored = item.body().object().get("status");
             steps.status(target, (before, stored), &course.status);
+            // Who goes first and who came lately is acted on when it is written, which does not wait for its turn then.
+            let is_intent = steps.plan.steps.is_empty() && !steps.plan.statuses.is_empty();
+            steps.plan.prepares |= is_intent && course.decision.is_news(&course.gathered.world);
         }
         steps.plan
     }

@@ -167,6 +167,15 @@ impl Decision {
             })
     }
 
+    /// Whether it is other than what is remembered, so that the next plan rests on what this one has written into the status.
+    pub(crate) fn is_news(&self, world: &World) -> bool {
+        let known = &world.rollout.status;
+        self.run != known.run
+            || self.stable != known.stable_revision
+            || self.joined != known.joined
+            || self.unassigned != known.unassigned
+    }
+
     /// Whether anything of it is to be written besides the status.
     pub fn is_idle(&self) -> bool {
         let Self {

@@ -187,8 +187,7 @@ impl<'a> Pass<'a> {
             }
             return;
         };
-        if can_get(canary) && is_skipped(self.run, canary) && canary.is_ready() {
-            // It was away and is back: it counts from now on, which has to be written down before it moves.
+        if can_get(canary) && self.is_back(canary) {
             return;
         }
         let unready = self.ground.unready(self.run);
@@ -202,6 +201,13 @@ impl<'a> Pass<'a> {
         } else {
             decision.holds.push(self.over_budget(unready));
         }
+    }
+
+    /// Whether a cluster was away and is back, or came lately and is ready: it counts from now on, which has to be written down before
+    /// it moves. Else it would not count while it is on its way with the change.
+    fn is_back(&self, seen: &Seen<'_>) -> bool {
+        let has_come = seen.is_told && seen.entry().is_some();
+        seen.is_ready() && (is_skipped(self.run, seen) || has_come)
     }
 
     /// Whether a cluster has the change, maybe with other values by now: whoever goes first and has it is waited for, also if
@@ -243,11 +249,8 @@ impl<'a> Pass<'a> {
         if let Some(run) = &mut decision.run {
             run.canary_passed.get_or_insert(Time(now));
         }
-        // Who was left for later and is well again counts first: that has to be written down before it moves. Who is not gets what
-        // may mend it; but who has joined is on its way with what it got.
-        let is_left = |seen: &Seen<'_>| {
-            is_skipped(self.run, seen) && (seen.is_ready() || seen.is_coming_up())
-        };
+        // Who was left for later and is not well gets what may mend it; but who has joined is on its way with what it got.
+        let is_left = |seen: &Seen<'_>| self.is_back(seen) || seen.is_coming_up();
         let can = |seen: &Seen<'_>| seen.can_move() && seen.cluster.is_reachable && !is_left(seen);
         let (broken, waiting): (Vec<&Seen<'_>>, Vec<&Seen<'_>>) = self
             .survey()

@@ -22,6 +22,7 @@ mod ground;
 mod hazards;
 mod hubs;
 mod incremental;
+mod late;
 #[path = "../../../runtime/tests/integration/members/line.rs"]
 #[allow(dead_code, reason = "others use all of it")]
 mod line;

@@ -139,6 +139,12 @@ fn incremental(story: &Story, wanted: &Wanted, decision: &Decision) {
             !joins || world.rollout.status.joined.contains(&one.cluster),
             "{one:?} has joined, and that is not written down"
         );
+        // It would not count, as long as it is written down that it came lately.
+        let is_back = one.kind == Move::Switch && ready(&world.clusters[&one.cluster]);
+        assert!(
+            !is_back || !world.rollout.status.joined.contains(&one.cluster),
+            "{one:?} came lately and is ready, and that is not written down"
+        );
         if is_skipped(&one.cluster) {
             left_for_later(world, one);
         }

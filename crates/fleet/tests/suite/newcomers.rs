@@ -220,3 +220,36 @@ fn who_comes_is_remembered_before_it_gets_anything() {
     let canary = run.canary.clone().unwrap();
     assert_eq!(revision(&world, &canary), Some("b"), "it does not count");
 }
+
+/// Who came counts from when it is ready. Until that is written down it would not count with the change either, and one more than may
+/// be would be unready.
+#[test]
+fn who_came_and_is_ready_counts_before_it_moves() {
+    let mut world = changing();
+    if let Asked::For(wanted) = &mut world.rollout.wanted {
+        wanted.max_unready = Amount::Number(2);
+    }
+    step(&mut world, noon());
+    let new = Cluster {
+        wanted: Revision::Known("b".to_owned()),
+        stable: Some(Revision::Known("a".to_owned())),
+        ..Cluster::default()
+    };
+    world.clusters.insert("new".to_owned(), new);
+    step(&mut world, noon());
+    step(&mut world, noon());
+    assert_eq!(revision(&world, "new"), Some("a"));
+    assert_eq!(world.rollout.status.joined, ["new"]);
+    // The first cluster is ready with the change, and the newcomer with what it got. Statuses wait for their turn.
+    all_ready(&mut world, noon());
+    for _ in 0..3 {
+        let decision = decide(&world, noon());
+        write(&mut world, &decision, noon());
+    }
+    let with = |world: &World, name: &str| revision(world, name) == Some("b");
+    let moved = world.clusters.keys().filter(|name| with(&world, name));
+    assert_eq!(moved.count(), 3, "the first one, and two that are unready");
+    assert!(!with(&world, "new"), "that it counts is not written down");
+    play(&mut world, 30);
+    assert!(world.clusters.keys().all(|name| with(&world, name)));
+}

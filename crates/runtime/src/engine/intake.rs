@@ -68,6 +68,11 @@ impl Engine {
         }
         if turned {
             self.replan(&key.cluster);
+            if !key.cluster.is_local() && !self.started(&key.cluster).is_empty() {
+                // Home's plans go by what can be seen of a member, and where there is no object of a kind, none tells that it has come.
+                // Until all of it is known, that it is will be told.
+                self.tell_of(&key.cluster);
+            }
         } else if !complete.is_empty() {
             self.replan_for(&key.cluster, complete);
         }

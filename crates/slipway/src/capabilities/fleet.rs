@@ -28,6 +28,7 @@ pub(crate) static ENTRY: Entry = Entry {
         "fleet-restored",
         "fleet-refused",
         "fleet-farewell",
+        "fleet-late",
     ],
     specifics: &specifics::SPECIFICS,
     abroad: ABROAD,

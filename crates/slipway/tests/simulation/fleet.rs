@@ -273,6 +273,8 @@ pub(crate) const ALL: &[Mutant] = &[
                 kinds::ASSEMBLAGE,
                 sees!(Assembled, |object| {
                     hide(object, ANNOTATIONS, "fleet.squaremo.dev/written-generation");
+                    // What it does not remember it takes for a sync that somebody has added there.
+                    hide(object, ANNOTATIONS, "fleet.squaremo.dev/written");
                 }),
             )
         },

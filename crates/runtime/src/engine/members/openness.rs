@@ -208,7 +208,7 @@ impl Engine {
     }
 
     /// Has the work looked at that is about what is known of a member.
-    pub(super) fn tell_of(&mut self, cluster: &ClusterId) {
+    pub(in crate::engine) fn tell_of(&mut self, cluster: &ClusterId) {
         let stores = self.shared.lock().stores.clone();
         let now = Instant::now();
         let capabilities: Vec<_> = self.capabilities.values().cloned().collect();

@@ -1,6 +1,6 @@
 //! A capability of several clusters that is as small as it can be. At home a config map with the label `herd` means a cluster: the
 //! Secret of its name has the credentials, `want` is to be what the config map `herd` over there has. It records which cluster it
-//! is (`uid`) and how it is (`state`). With `sees`, gadgets over there are counted, a kind that nobody knew before. With `asks`, it
+//! is (`uid`), how it is (`state`) and, where it can be done without them, whether widgets are listed there (`widgets`). With `sees`, gadgets over there are counted, a kind that nobody knew before. With `asks`, it
 //! asks over there what the config map `who` says, and writes that down.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use slipway_kernel::interest::{Interest, Where};
 use slipway_kernel::member::{Attention, Credentials, Member, confirmed};
 use slipway_kernel::parts::Parts;
 use slipway_kernel::plan::Plan;
-use slipway_kernel::store::{Meta, Projection, Stores, Undecodable};
+use slipway_kernel::store::{Meta, Projection, Store, Stores, Undecodable};
 
 pub(crate) const NAME: &str = "herd";
 pub(crate) const NAMESPACE: &str = "default";
@@ -36,6 +36,7 @@ struct Sheep {
     confirmed: Option<String>,
     state: String,
     serves: Option<String>,
+    widgets: Option<String>,
     sees: bool,
     quiet: bool,
     /// A config map of home that is to be written by the key of a member, which must not be.
@@ -61,6 +62,7 @@ impl Projection for Sheep {
             confirmed: confirmed.map(str::to_owned),
             state: entry("state").unwrap_or_default(),
             serves: entry("serves"),
+            widgets: entry("widgets"),
             sees: entry("sees").is_some(),
             quiet: entry("quiet").is_some(),
             stray: entry("stray").is_some(),
@@ -178,6 +180,13 @@ impl Herd {
             let serves = kinds_served.serves(&gadget()).to_string();
             if sheep.serves.as_ref() != Some(&serves) {
                 data.insert("serves".to_owned(), json!(serves));
+            }
+        }
+        if self.optional {
+            let store = stores.typed::<Token>(&cluster, &WIDGET);
+            let widgets = store.is_some_and(Store::is_synced).to_string();
+            if sheep.widgets.as_deref().unwrap_or("false") != widgets {
+                data.insert("widgets".to_owned(), json!(widgets));
             }
         }
         let uid = known.and_then(|known| known.uid());

@@ -8,7 +8,7 @@ use slipway_runtime::{Members, Quiet, Settings};
 
 use super::herd::{Herd, NAME, gadget};
 use super::stage::Fleet;
-use super::{ALL, BAD, GOOD};
+use super::{ALL, BAD, GOOD, needing_widgets};
 use crate::stage::{alone, secs, virtually};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -101,6 +101,39 @@ fn what_a_cluster_serves_is_known_to_plans_and_kept_once() {
         secs(1_000).await;
         let serves = fleet.home.entry(GOOD[0], "serves").await;
         assert_eq!(serves.as_deref(), Some("true"));
+    });
+}
+
+/// Nothing is in it, so no object tells that the kind is there.
+#[test]
+fn home_is_told_that_a_kind_has_come_to_a_member_or_gone() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        let herd = Herd {
+            optional: true,
+            ..needing_widgets()
+        };
+        let _replica = fleet.start(alone(), herd);
+        for name in ALL {
+            fleet.until_state(name, "Ready", 5).await;
+        }
+        secs(30).await;
+        let told = async |expected: &str, after: u64| {
+            // Less than a heartbeat: nothing else has home looked at.
+            secs(after).await;
+            for name in ALL {
+                let told = fleet.home.entry(name, "widgets").await;
+                let expected = (name == BAD).then_some(expected);
+                assert_eq!(told.as_deref(), expected, "{name}");
+            }
+        };
+        let (stage, widgets) = (&fleet.members[BAD], crate::rights::widgets());
+        stage.create(crate::rights::DEFINITION, &widgets).await;
+        told("true", 20).await;
+        let path = format!("{}/widgets.toy.dev", crate::rights::DEFINITION);
+        stage.send("DELETE", &path, &json!(null)).await;
+        // A kind counts as gone only when that is sure, which takes longer.
+        told("false", 60).await;
     });
 }
 
