@@ -215,10 +215,15 @@ fn deserted_for(seconds: i64) -> Made {
 
 /// The Service that clients know is without pods for so many seconds.
 fn unserved_for(seconds: i64) -> Made {
+    unserved_in("Initialized", seconds)
+}
+
+/// The same while its Canary is in a phase.
+fn unserved_in(phase: &str, seconds: i64) -> Made {
     let mut made = begun(&json!({}));
     made.put(object("/services", "web"), json!({}), None);
     slice(&mut made, "web", 3);
-    status(&mut made, "Initialized", 0);
+    status(&mut made, phase, 0);
     made.pass(60);
     slice(&mut made, "web", 0);
     made.pass(seconds);
@@ -334,6 +339,23 @@ fn nobody_is_without_pods_for_longer_than_it_takes_to_notice() {
         assert_eq!(objects("T7", &deserted_for(seconds)), is_bad, "{seconds}");
         assert_eq!(objects("T10", &unserved_for(seconds)), is_bad, "{seconds}");
     }
+}
+
+#[test]
+fn clients_are_not_led_to_a_copy_that_is_still_being_made() {
+    for (seconds, is_bad) in [(3, false), (60, true)] {
+        let made = unserved_in("Initializing", seconds);
+        assert_eq!(objects("T10", &made), is_bad, "{seconds}");
+    }
+    // Where nobody has answered yet, there is nobody to be missed.
+    let mut made = begun(&json!({}));
+    made.put(object("/services", "web"), json!({}), None);
+    slice(&mut made, "web", 0);
+    status(&mut made, "Initializing", 0);
+    made.pass(60);
+    slice(&mut made, "web", 3);
+    made.pass(60);
+    assert!(!objects("T10", &made));
 }
 
 #[test]

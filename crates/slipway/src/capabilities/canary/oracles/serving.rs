@@ -77,8 +77,8 @@ pub(in super::super) fn deserted(case: &Case<'_>) -> Findings {
     findings
 }
 
-/// T10. Whatever happens to the operator, the Service that clients know has pods: from when a Canary is initialised, and after it
-/// is gone where the workload was to be given back.
+/// T10. Whatever happens to the operator, the Service that clients know has pods: from when a Canary is initialised or the Service
+/// has some beside it, whichever is first, and after it is gone where the workload was to be given back.
 pub(in super::super) fn served(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
@@ -86,11 +86,15 @@ pub(in super::super) fn served(case: &Case<'_>) -> Findings {
         return findings;
     }
     for canary in known(history) {
-        let Some(from) = initialised(history, &canary) else {
+        let apex = canary.apex();
+        let begun = [
+            initialised(history, &canary),
+            first_served(history, &canary, &apex),
+        ];
+        let Some(from) = begun.into_iter().flatten().min() else {
             continue;
         };
         let until = left(history, &canary).unwrap_or(history.end);
-        let apex = canary.apex();
         let spans = spans(history, |scene| {
             let there = scene.object(&canary, SERVICES, &apex).is_some();
             there && scene.ready_behind(&canary, &apex) == 0
@@ -134,6 +138,16 @@ fn initialised(history: &History, canary: &Canary<'_>) -> Option<Timestamp> {
         change.object == *canary.object && phase == Some("Initialized")
     })?;
     Some(first.at)
+}
+
+/// When the Service that clients know first had pods beside its Canary. What was there before the copy serves while that is made.
+fn first_served(history: &History, canary: &Canary<'_>, apex: &str) -> Option<Timestamp> {
+    let mut all = moments(history).map(|change| (change.at, Scene::at(history, change.version)));
+    let first = all.find(|(_, scene)| {
+        let is_there = scene.canaries().any(|one| one.object == canary.object);
+        is_there && scene.ready_behind(canary, apex) > 0
+    })?;
+    Some(first.0)
 }
 
 /// When a Canary was gone that gives nothing back; none if it is there, or had to.
