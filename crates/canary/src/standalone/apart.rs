@@ -72,16 +72,23 @@ impl<'a> Apart<'a> {
 
     fn rename_below(&self, value: &mut Value) {
         match value {
-            Value::Array(all) => all.iter_mut().for_each(|one| self.rename_below(one)),
+            Value::Array(all) => {
+                for one in all {
+                    self.rename_below(one);
+                }
+            }
             Value::Object(fields) => {
                 if let Some(labels) = fields.get_mut("matchLabels").and_then(Value::as_object_mut) {
-                    let meant = labels.iter_mut().filter(|(key, _)| self.is_about(key));
-                    meant.for_each(|(_, value)| self.rename_value(value));
+                    for (_, value) in labels.iter_mut().filter(|(key, _)| self.is_about(key)) {
+                        self.rename_value(value);
+                    }
                 }
                 let key = fields.get("key").and_then(Value::as_str);
                 let is_about = key.is_some_and(|key| self.is_about(key));
                 if is_about && let Some(Value::Array(values)) = fields.get_mut("values") {
-                    values.iter_mut().for_each(|value| self.rename_value(value));
+                    for value in values {
+                        self.rename_value(value);
+                    }
                 }
                 for field in fields.values_mut() {
                     self.rename_below(field);

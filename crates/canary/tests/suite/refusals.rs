@@ -64,7 +64,7 @@ fn the_copy_of_a_config_is_work_for_whom_it_is_made() {
     let mut interests = Canaries::default().interests_in(&stores, &home).into_iter();
     let interest = interests.find(|interest| interest.kind == kind).unwrap();
     let of_kind = stores.of_kind(&home, &kind);
-    let mut copies = of_kind.flat_map(|(_, store)| store.get("shop", "conf-primary"));
+    let mut copies = of_kind.filter_map(|(_, store)| store.get("shop", "conf-primary"));
     let copy = copies.next().unwrap();
     let work = (interest.triggers)(&home, &copy.meta, &stores);
     let names: Vec<&str> = work.iter().map(|key| key.name.as_str()).collect();
