@@ -12,6 +12,7 @@
 mod about;
 pub mod acts;
 pub mod adopt;
+mod apart;
 pub mod configs;
 pub mod cookies;
 pub mod hash;
@@ -73,17 +74,17 @@ impl PodLabel {
     /// The first of these labels that the workload selects its pods by.
     pub fn of(workload: &Value, looked_for: &[String]) -> Option<Self> {
         let selector = strings(workload, "/spec/selector/matchLabels");
-        let usual = SELECTOR_LABELS.map(str::to_owned);
-        let looked_for = if looked_for.is_empty() {
-            &usual[..]
-        } else {
-            looked_for
-        };
-        looked_for.iter().find_map(|key| {
-            Some(Self {
-                key: key.clone(),
-                value: selector.get(key)?.clone(),
-            })
+        known_by(looked_for).into_iter().find_map(|key| {
+            let value = selector.get(&key)?.clone();
+            Some(Self { key, value })
         })
     }
+}
+
+/// The labels by which pods may be known: these, or the usual ones where none are named.
+fn known_by(looked_for: &[String]) -> Vec<String> {
+    if looked_for.is_empty() {
+        return SELECTOR_LABELS.map(str::to_owned).to_vec();
+    }
+    looked_for.to_vec()
 }

@@ -19,6 +19,8 @@ mod changes;
 mod cluster;
 #[path = "suite/commands.rs"]
 mod commands;
+#[path = "suite/crowds.rs"]
+mod crowds;
 #[path = "suite/endings.rs"]
 mod endings;
 #[path = "suite/exhaustive.rs"]
@@ -53,12 +55,16 @@ mod planner;
 mod play;
 #[path = "suite/properties.rs"]
 mod properties;
+#[path = "suite/refusals.rs"]
+mod refusals;
 #[path = "suite/routes.rs"]
 mod routes;
 #[path = "suite/specs.rs"]
 mod specs;
 #[path = "suite/standalone.rs"]
 mod standalone;
+#[path = "suite/taken_over.rs"]
+mod taken_over;
 #[path = "suite/weights.rs"]
 mod weights;
 #[path = "suite/workloads.rs"]

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use slipway_api::alert_provider::AlertProvider;
 use slipway_api::canary::Canary;
-use slipway_api::flagger::FORMER;
+use slipway_api::flagger::{FORMER, PRIMARY};
 use slipway_api::metric_template::MetricTemplate;
 use slipway_kernel::fields::list;
 use slipway_kernel::finalizer::Finalizers;
@@ -172,10 +172,15 @@ pub(super) fn whole(seen: &Seen) -> Option<&Whole> {
 /// What [`CONFIGS`] finds a workload by.
 pub(super) fn index_configs(seen: &Seen) -> Vec<String> {
     let configs = whole(seen).map_or(&[][..], |one| one.configs.as_slice());
-    // What a config of the copy was before is nobody's that a template names.
-    let each = configs
-        .iter()
-        .flat_map(|name| [name.clone(), format!("{name}{FORMER}")]);
+    // What a config of the copy was before, and while there is no copy what it will be configured with, is nobody's that a template
+    // names.
+    let each = configs.iter().flat_map(|name| {
+        [
+            name.clone(),
+            format!("{name}{PRIMARY}"),
+            format!("{name}{FORMER}"),
+        ]
+    });
     each.map(|name| place(&seen.meta.namespace, &name))
         .collect()
 }

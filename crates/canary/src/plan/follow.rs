@@ -5,7 +5,7 @@ use slipway_api::canary::{CanaryStatus, CheckStatus};
 use slipway_kernel::event::EventType;
 use slipway_kernel::{Action, Plan};
 
-use super::report::Report;
+use super::report::{Report, difference};
 use super::{Look, telling, unfollowed};
 use crate::claims;
 use crate::engine::{Checked, Next, advance, deeds};
@@ -41,7 +41,7 @@ pub(super) fn follow(look: &Look<'_>, stand: &Stand, plan: &mut Plan) {
     let generation = canary.metadata.generation.unwrap_or_default();
     let mut after = adopt::status(&next.run, &before, generation, look.now);
     cookies::record(canary, &next.run, &mut after);
-    let is_intent = after != before;
+    let is_intent = difference(&before, &after).is_some();
     record(&next.checks, &mut after, &Time(look.now));
     let report = Report::new(look.world, look.now);
     if is_intent {

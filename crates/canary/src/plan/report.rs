@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use slipway_api::canary::{Canary, CanaryStatus, Phase};
 use slipway_kernel::blocker::waiting_for;
 use slipway_kernel::capability::Severity;
@@ -184,11 +184,7 @@ impl<'a> Report<'a> {
 
     /// A status that differs, as a patch.
     pub(super) fn status(&self, before: &CanaryStatus, after: &CanaryStatus) -> Option<Status> {
-        if before == after {
-            return None;
-        }
-        let value = |status: &CanaryStatus| serde_json::to_value(status).unwrap_or(Value::Null);
-        let body = whole(&value(before), &value(after));
+        let body = difference(before, after)?;
         let meta = self.world.canary.meta();
         let target = Target::seen(render::canary(self.world), meta);
         Some(Status { target, body })
@@ -212,6 +208,18 @@ impl<'a> Report<'a> {
             plan.events.push(self.event(severity, &one.text));
         }
     }
+}
+
+/// What a status differs in as it is written: a merge patch. Moments are written to the second: that of a refusal or a wait differs
+/// within one from what was read back, and to write it would change nothing.
+pub(super) fn difference(before: &CanaryStatus, after: &CanaryStatus) -> Option<Value> {
+    if before == after {
+        return None;
+    }
+    let value = |status: &CanaryStatus| serde_json::to_value(status).unwrap_or(Value::Null);
+    let body = whole(&value(before), &value(after));
+    let is_empty = body.as_object().is_some_and(Map::is_empty);
+    (!is_empty).then_some(body)
 }
 
 /// Whether it is waited for in every run: what serves is changed with each promotion, and is not ready for a while.

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use slipway_api::flagger::{FORMER_TEMPLATE, LAST_APPLIED, RESTART_ID, REVISION, SCALE_TO_ZERO};
 use slipway_kernel::fields::strings;
 
+use super::apart::{Apart, Maker};
 use super::configs::{Copy, use_copies};
 use super::hash::normalise;
 use super::readiness::Workload;
@@ -26,6 +27,8 @@ pub struct Recipe<'a> {
     pub names: &'a Names,
     /// The label by which its pods are known.
     pub label: &'a PodLabel,
+    /// The labels by which pods may be known at all; empty for the usual ones.
+    pub labels: &'a [String],
     /// The Canary, as an owner.
     pub owner: &'a Value,
     /// Configs that the copy has copies of.
@@ -47,7 +50,10 @@ pub fn make(recipe: &Recipe<'_>) -> Value {
     let target = recipe.target;
     let mut spec = shared_spec(recipe);
     spec.insert("selector".to_owned(), selector(recipe));
-    spec.insert("template".to_owned(), template(recipe, &BTreeMap::new()));
+    spec.insert(
+        "template".to_owned(),
+        template(recipe, &BTreeMap::new(), Maker::Us),
+    );
     if recipe.kind == Workload::Deployment {
         let size = recipe.kind.size(target).max(1);
         spec.insert("replicas".to_owned(), json!(size));
@@ -75,7 +81,8 @@ pub fn make(recipe: &Recipe<'_>) -> Value {
 pub fn promote(recipe: &Recipe<'_>, primary: &Value) -> Value {
     let selected = strings(primary, "/spec/selector/matchLabels");
     let mut after = shared_spec(recipe);
-    after.insert("template".to_owned(), template(recipe, &selected));
+    let wanted = template(recipe, &selected, Maker::Us);
+    after.insert("template".to_owned(), wanted);
     if recipe.kind == Workload::Deployment && !recipe.is_scaled {
         let size = recipe.kind.size(recipe.target);
         if size > 0 {
@@ -144,10 +151,16 @@ pub fn is_stamped(primary: &Value) -> bool {
     strings(primary, "/metadata/annotations").contains_key(REVISION)
 }
 
-/// Whether the copy's template is what the target's would become: what is compared where somebody else made the copy.
+/// Whether the copy's template is what the target's would become, whoever made it: what is compared where nothing is written on the
+/// copy.
 fn is_alike(recipe: &Recipe<'_>, primary: &Value) -> bool {
+    let mut makers = [Maker::Us, Maker::Flagger].into_iter();
+    makers.any(|maker| is_alike_by(maker, recipe, primary))
+}
+
+fn is_alike_by(maker: Maker, recipe: &Recipe<'_>, primary: &Value) -> bool {
     let selected = strings(primary, "/spec/selector/matchLabels");
-    let mut wanted = template(recipe, &selected);
+    let mut wanted = template(recipe, &selected, maker);
     let mut seen = primary
         .pointer("/spec/template")
         .cloned()
@@ -234,15 +247,16 @@ fn selector(recipe: &Recipe<'_>) -> Value {
     selector
 }
 
-/// The target's template as the copy has it. Labels that the copy selects by are those that it selects.
-fn template(recipe: &Recipe<'_>, selected: &BTreeMap<String, String>) -> Value {
+/// The target's template as a copy has it that somebody made. Labels that the copy selects by are those that it selects.
+fn template(recipe: &Recipe<'_>, selected: &BTreeMap<String, String>, maker: Maker) -> Value {
     let mut template = recipe
         .target
         .pointer("/spec/template")
         .cloned()
         .unwrap_or_default();
     use_copies(&mut template, recipe.copies);
-    apart(&mut template, recipe.label);
+    let (names, label, labels) = (recipe.names, recipe.label, recipe.labels);
+    Apart::by(maker, recipe.kind, names, label, labels).rename(&mut template);
     let mut labels = strings(&template, "/metadata/labels");
     labels.insert(recipe.label.key.clone(), recipe.label.primary());
     labels.extend(selected.clone());
@@ -276,48 +290,6 @@ fn restart_id(revision: &Revision, attempt: u32) -> String {
 pub fn is_tried(primary: &Value, revision: &Revision, attempt: u32) -> bool {
     let annotations = strings(primary, "/spec/template/metadata/annotations");
     annotations.get(RESTART_ID) == Some(&restart_id(revision, attempt))
-}
-
-/// Selectors in a pod's spec that are about the target's pods are about the copy's: who is to be kept apart, and how pods
-/// are spread.
-fn apart(template: &mut Value, label: &PodLabel) {
-    let Some(spec) = template.get_mut("spec") else {
-        return;
-    };
-    for path in ["/affinity/podAntiAffinity", "/affinity/podAffinity"] {
-        if let Some(rules) = spec.pointer_mut(path) {
-            rename(rules, label);
-        }
-    }
-    if let Some(spread) = spec.get_mut("topologySpreadConstraints") {
-        rename(spread, label);
-    }
-}
-
-/// Renames the label's value in every selector below.
-fn rename(value: &mut Value, label: &PodLabel) {
-    match value {
-        Value::Array(all) => all.iter_mut().for_each(|one| rename(one, label)),
-        Value::Object(fields) => {
-            if let Some(labels) = fields.get_mut("matchLabels").and_then(Value::as_object_mut)
-                && labels.get(&label.key).and_then(Value::as_str) == Some(label.value.as_str())
-            {
-                labels.insert(label.key.clone(), json!(label.primary()));
-            }
-            let is_about = fields.get("key").and_then(Value::as_str) == Some(label.key.as_str());
-            if is_about && let Some(Value::Array(values)) = fields.get_mut("values") {
-                for value in values {
-                    if value.as_str() == Some(label.value.as_str()) {
-                        *value = json!(label.primary());
-                    }
-                }
-            }
-            for field in fields.values_mut() {
-                rename(field, label);
-            }
-        }
-        _ => {}
-    }
 }
 
 /// Labels or annotations of the target that the copy has too.

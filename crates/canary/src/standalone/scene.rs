@@ -246,6 +246,7 @@ impl Stand {
             kind: self.kind,
             names: &self.names,
             label: &self.label,
+            labels: &seen.settings.selector_labels,
             owner: &self.owner,
             copies: &self.tracked.copies,
             revision,

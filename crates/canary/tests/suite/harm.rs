@@ -11,7 +11,6 @@ use slipway_canary::spec::read;
 use slipway_canary::standalone::revert::{Step, next};
 use slipway_kernel::finalizer::Phase as Guard;
 
-use crate::cluster::Cluster;
 use crate::planner::{controllers, settle, stage, status, until};
 use crate::play::{Play, by_weights, measure, version};
 use crate::routes::{give_back, named, objects, route, shift};
@@ -241,75 +240,6 @@ fn what_was_put_back_is_not_put_back_again() {
     assert_eq!(service["spec"], spec);
     let again = slipway_canary::router::restore(named("istio"), &route, &all);
     assert!(again.is_empty(), "{again:?}");
-}
-
-fn gateway() -> Value {
-    json!({
-        "provider": "gatewayapi:v1",
-        "service": {"port": 80, "gatewayRefs": [{"name": "gw"}]},
-        "analysis": {"interval": "10s", "threshold": 2, "stepWeights": [50, 100]},
-    })
-}
-
-/// A copy that Flagger made, with a status that it wrote.
-fn adopted(phase: &str) -> Cluster {
-    let mut cluster = Cluster::new(&gateway());
-    assert_eq!(cluster.finish(), Phase::Initialized, "{:?}", cluster.holds);
-    let unmarked = json!({"metadata": {"annotations": {"slipway.dev/canary-revision": null}}});
-    cluster.change("Deployment", "web-primary", &unmarked);
-    let status = json!({"phase": phase, "canaryWeight": 0, "iterations": 0, "failedChecks": 0,
-        "lastAppliedSpec": "5d8b9c7f6", "lastPromotedSpec": "5d8b9c7f6"});
-    cluster.canary.status = Some(serde_json::from_value(status).unwrap());
-    cluster
-}
-
-#[test]
-fn a_changed_config_reaches_a_copy_that_flagger_made() {
-    for phase in ["Succeeded", "Progressing"] {
-        let mut cluster = adopted(phase);
-        if phase == "Succeeded" {
-            assert_eq!(cluster.finish(), Phase::Succeeded, "nothing is new");
-        } else {
-            cluster.change("Deployment", "web", &json!({"spec": {"replicas": 3}}));
-        }
-        cluster.config("conf", "2");
-        assert_eq!(cluster.finish(), Phase::Succeeded, "{:?}", cluster.holds);
-        let both = ["conf", "conf-primary"].map(|name| cluster.checksum(name));
-        assert_eq!(both[0], both[1], "{phase}: the copy has what was analysed");
-    }
-}
-
-#[test]
-fn a_changed_init_container_or_label_reaches_a_copy_that_flagger_made() {
-    let init = json!({"spec": {"initContainers": [{"name": "i", "image": "init:2"}]}});
-    let label = json!({"metadata": {"labels": {"tier": "two"}}});
-    for change in [init, label] {
-        let mut cluster = Cluster::new(&gateway());
-        let before = json!({"metadata": {"labels": {"tier": "one"}},
-            "spec": {"initContainers": [{"name": "i", "image": "init:1"}]}});
-        cluster.change("Deployment", "web", &json!({"spec": {"template": before}}));
-        assert_eq!(cluster.finish(), Phase::Initialized);
-        let unmarked = json!({"metadata": {"annotations": {"slipway.dev/canary-revision": null}}});
-        cluster.change("Deployment", "web-primary", &unmarked);
-        let status = json!({"phase": "Succeeded", "canaryWeight": 0, "iterations": 0, "failedChecks": 0,
-            "lastAppliedSpec": "5d8b9c7f6", "lastPromotedSpec": "5d8b9c7f6"});
-        cluster.canary.status = Some(serde_json::from_value(status).unwrap());
-        assert_eq!(cluster.finish(), Phase::Succeeded, "nothing is new");
-        cluster.change("Deployment", "web", &json!({"spec": {"template": change}}));
-        cluster.settle();
-        assert_eq!(cluster.phase(), Phase::Progressing, "{change}");
-        assert_eq!(cluster.finish(), Phase::Succeeded);
-        let copy = cluster.get("Deployment", "web-primary")["spec"]["template"].clone();
-        let wanted = cluster.get("Deployment", "web")["spec"]["template"].clone();
-        let of = |template: &Value| {
-            let label = template["metadata"]["labels"]["tier"].clone();
-            (
-                label,
-                template["spec"]["initContainers"][0]["image"].clone(),
-            )
-        };
-        assert_eq!(of(&copy), of(&wanted));
-    }
 }
 
 #[test]

@@ -116,6 +116,7 @@ impl Kit {
             kind: Workload::Deployment,
             names: &self.names,
             label: &self.label,
+            labels: &[],
             owner: &self.owner,
             copies: &self.copies,
             revision: &self.revision,
@@ -271,6 +272,44 @@ fn a_copy_of_flaggers_make_is_compared_by_its_template() {
     assert!(primary::is_of(&kit.recipe(), &theirs));
     theirs["spec"]["template"]["spec"]["containers"][0]["image"] = json!("web:0");
     assert!(!primary::is_of(&kit.recipe(), &theirs));
+}
+
+/// What keeps the pods of the copy apart, as Flagger makes it.
+fn kept_apart_by_flagger(kit: &Kit, spec: &Value) -> Value {
+    let mut theirs = primary::make(&kit.recipe());
+    theirs["metadata"]["annotations"] = json!({});
+    for field in ["affinity", "topologySpreadConstraints"] {
+        theirs["spec"]["template"]["spec"][field] = spec[field].clone();
+    }
+    theirs
+}
+
+#[test]
+fn a_copy_of_flaggers_make_may_keep_apart_from_others_than_ours() {
+    let mut kit = Kit::new();
+    // Flagger renames what names the Deployment, not what names the label: a chart's label names the chart.
+    let own = deployment()["spec"]["template"]["spec"].clone();
+    assert!(primary::is_of(
+        &kit.recipe(),
+        &kept_apart_by_flagger(&kit, &own)
+    ));
+    // And under any label that pods may be known by, but not where pods are drawn together.
+    let spec = |name: &str, drawn: &str| {
+        let terms = |name: &str| {
+            let selector = json!({"matchLabels": {"app.kubernetes.io/name": name, "other": "web"}});
+            json!({"preferredDuringSchedulingIgnoredDuringExecution": [
+                {"weight": 1, "podAffinityTerm": {"topologyKey": "zone", "labelSelector": selector}}]})
+        };
+        let affinity = json!({"podAntiAffinity": terms(name), "podAffinity": terms(drawn)});
+        json!({"affinity": affinity, "topologySpreadConstraints": []})
+    };
+    for (field, rules) in spec("web", "web").as_object().unwrap() {
+        kit.target["spec"]["template"]["spec"][field] = rules.clone();
+    }
+    let is_of = |spec: &Value| primary::is_of(&kit.recipe(), &kept_apart_by_flagger(&kit, spec));
+    assert!(is_of(&spec("web-primary", "web")));
+    assert!(!is_of(&spec("web-primary", "web-primary")));
+    assert!(!is_of(&spec("else", "web")));
 }
 
 #[test]

@@ -29,6 +29,8 @@ use load::Load;
 
 /// How long anything may take, at most.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(20);
+/// How many Canaries a namespace has where ours is alone: thousands in one are nobody's, and cost Kubernetes more than us.
+const TOGETHER: usize = 100;
 /// How often checks are made; neither goes below it.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(10);
 
@@ -66,7 +68,7 @@ fn main() -> Result<ExitCode> {
     let api = runtime.block_on(cluster.client())?;
     let count = arguments.canaries;
     let one = |name: &'static str, original: Option<&Path>| -> Result<run::Figures> {
-        let load = Load::new(&runtime, &api, format!("bench-{name}"), count);
+        let load = Load::within(&runtime, &api, format!("bench-{name}"), count);
         run::measure(name, original, &cluster, &load)
     };
     let theirs = arguments.peer.as_deref();
@@ -75,7 +77,7 @@ fn main() -> Result<ExitCode> {
     let ours = one("slipway", None).context("measuring ours")?;
     let mut late = Vec::new();
     for count in arguments.alone {
-        let load = Load::new(&runtime, &api, format!("bench-{count}"), count);
+        let load = Load::spread(&runtime, &api, &format!("bench-{count}"), (count, TOGETHER));
         let measured = ticks::measure(&cluster, &load);
         late.push(measured.with_context(|| format!("measuring {count} Canaries"))?);
     }

@@ -1,4 +1,4 @@
-//! Canaries of a namespace, with their workloads.
+//! Many Canaries, with their workloads.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,19 +14,25 @@ use crate::PATIENCE;
 
 /// How many requests are under way at once.
 const AT_ONCE: usize = 16;
-/// How often phases are looked at.
+/// How often phases are looked at, at most.
 const PAUSE: Duration = Duration::from_millis(500);
+/// So many times as long as a look took is waited for the next one: whoever looks at thousands would keep the control plane busy that
+/// is looked at.
+const REST: u32 = 9;
 
-/// Canaries of one namespace.
+/// Canaries of some namespaces.
 pub(crate) struct Load<'a> {
     runtime: &'a Runtime,
     api: &'a Client,
-    pub(crate) namespace: String,
+    namespaces: Vec<String>,
+    /// How many each has.
+    each: usize,
     pub(crate) count: usize,
 }
 
 impl<'a> Load<'a> {
-    pub(crate) fn new(
+    /// All of them in one namespace.
+    pub(crate) fn within(
         runtime: &'a Runtime,
         api: &'a Client,
         namespace: String,
@@ -35,23 +41,55 @@ impl<'a> Load<'a> {
         Self {
             runtime,
             api,
-            namespace,
+            namespaces: vec![namespace],
+            each: count.max(1),
             count,
         }
+    }
+
+    /// So many in each of as many namespaces as that takes: what Kubernetes' own controllers do for a Service or a Deployment grows with
+    /// how many others are in its namespace.
+    pub(crate) fn spread(
+        runtime: &'a Runtime,
+        api: &'a Client,
+        prefix: &str,
+        (count, each): (usize, usize),
+    ) -> Self {
+        let namespaces = 0..count.div_ceil(each);
+        Self {
+            runtime,
+            api,
+            namespaces: namespaces.map(|one| format!("{prefix}-{one}")).collect(),
+            each,
+            count,
+        }
+    }
+
+    /// All namespaces, as flags name them.
+    pub(crate) fn namespaces(&self) -> String {
+        self.namespaces.join(",")
     }
 
     fn name(index: usize) -> String {
         format!("app-{index:05}")
     }
 
+    /// The namespace of one of them.
+    fn namespace(&self, index: usize) -> &str {
+        let place = index / self.each;
+        self.namespaces.get(place).map_or("", String::as_str)
+    }
+
     /// Makes all of them, with this analysis.
     pub(crate) fn create(&self, analysis: &Value) -> Result<()> {
-        let namespace =
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}});
-        self.each(1, |_| vec![post("/api/v1/namespaces", &namespace)])?;
-        let space = &self.namespace;
+        self.each(self.namespaces.len(), |index| {
+            let name = self.namespaces.get(index);
+            let namespace =
+                json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            vec![post("/api/v1/namespaces", &namespace)]
+        })?;
         self.each(self.count, |index| {
-            let name = Self::name(index);
+            let (name, space) = (Self::name(index), self.namespace(index));
             vec![
                 post(
                     &format!("/apis/apps/v1/namespaces/{space}/deployments"),
@@ -70,12 +108,9 @@ impl<'a> Load<'a> {
         let containers =
             json!([{"name": "app", "image": image, "ports": [{"containerPort": 8080}]}]);
         let body = json!({"spec": {"template": {"spec": {"containers": containers}}}}).to_string();
-        let space = &self.namespace;
         self.each(self.count, |index| {
-            let path = format!(
-                "/apis/apps/v1/namespaces/{space}/deployments/{}",
-                Self::name(index)
-            );
+            let (name, space) = (Self::name(index), self.namespace(index));
+            let path = format!("/apis/apps/v1/namespaces/{space}/deployments/{name}");
             let request = http::Request::patch(path)
                 .header("content-type", "application/merge-patch+json")
                 .body(body.clone().into_bytes());
@@ -85,21 +120,21 @@ impl<'a> Load<'a> {
 
     /// All Canaries, by name.
     pub(crate) fn canaries(&self) -> Result<BTreeMap<String, Value>> {
-        let path = format!(
-            "/apis/flagger.app/v1beta1/namespaces/{}/canaries",
-            self.namespace
-        );
-        let request = http::Request::get(path).body(Vec::new())?;
-        let mut found: Value = self.runtime.block_on(self.api.request(request))?;
-        let items = found.get_mut("items").map(Value::take);
-        let Some(Value::Array(items)) = items else {
-            bail!("a list without items");
-        };
-        let named = items.into_iter().filter_map(|one| {
-            let name = one.pointer("/metadata/name")?.as_str()?.to_owned();
-            Some((name, one))
-        });
-        Ok(named.collect())
+        let mut all = BTreeMap::new();
+        for space in &self.namespaces {
+            let path = format!("/apis/flagger.app/v1beta1/namespaces/{space}/canaries");
+            let request = http::Request::get(path).body(Vec::new())?;
+            let mut found: Value = self.runtime.block_on(self.api.request(request))?;
+            let items = found.get_mut("items").map(Value::take);
+            let Some(Value::Array(items)) = items else {
+                bail!("a list without items");
+            };
+            all.extend(items.into_iter().filter_map(|one| {
+                let name = one.pointer("/metadata/name")?.as_str()?.to_owned();
+                Some((name, one))
+            }));
+        }
+        Ok(all)
     }
 
     /// Waits until all are in one of these phases; gives when each was seen there first, since now.
@@ -107,6 +142,7 @@ impl<'a> Load<'a> {
         let start = Instant::now();
         let mut arrived: BTreeMap<String, Duration> = BTreeMap::new();
         while arrived.len() < self.count {
+            let looked = Instant::now();
             let mut others: BTreeMap<String, usize> = BTreeMap::new();
             for (name, one) in self.canaries()? {
                 if phase(&one) == wanted {
@@ -118,30 +154,38 @@ impl<'a> Load<'a> {
             if start.elapsed() > PATIENCE {
                 bail!("not all are {wanted} within {PATIENCE:?}: {others:?}");
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(PAUSE.max(looked.elapsed() * REST));
         }
         let mut all: Vec<Duration> = arrived.into_values().collect();
         all.sort();
         Ok(all)
     }
 
-    /// Deletes the namespace, and waits until nothing of it is left.
+    /// Deletes the namespaces, and waits until nothing of them is left.
     pub(crate) fn remove(&self) -> Result<()> {
-        let path = format!("/api/v1/namespaces/{}", self.namespace);
-        self.each(1, |_| vec![http::Request::delete(&path).body(Vec::new())])?;
+        let path = |space: &str| format!("/api/v1/namespaces/{space}");
+        self.each(self.namespaces.len(), |index| {
+            let space = self.namespaces.get(index).map_or("", String::as_str);
+            vec![http::Request::delete(path(space)).body(Vec::new())]
+        })?;
         let start = Instant::now();
-        loop {
-            let request = http::Request::get(&path).body(Vec::new())?;
-            let found: Result<Value, kube::Error> =
-                self.runtime.block_on(self.api.request(request));
-            match found {
-                Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
-                found => found?,
-            };
-            if start.elapsed() > PATIENCE {
-                bail!("{} is not gone within {PATIENCE:?}", self.namespace);
+        for space in &self.namespaces {
+            while self.is_there(&path(space))? {
+                if start.elapsed() > PATIENCE {
+                    bail!("{space} is not gone within {PATIENCE:?}");
+                }
+                std::thread::sleep(PAUSE);
             }
-            std::thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
+    fn is_there(&self, path: &str) -> Result<bool> {
+        let request = http::Request::get(path).body(Vec::new())?;
+        let found: Result<Value, kube::Error> = self.runtime.block_on(self.api.request(request));
+        match found {
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+            found => Ok(found.map(|_| true)?),
         }
     }
 

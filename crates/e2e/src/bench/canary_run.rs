@@ -50,7 +50,7 @@ pub(crate) fn measure(
     load.create(&json!({"interval": "10s", "threshold": 5, "iterations": 6}))?;
     let folder = Folder::new("measured")?;
     let kubeconfig = measured(&cluster.kubeconfig, folder.path())?;
-    let here = format!("-namespace={}", load.namespace);
+    let here = format!("-namespace={}", load.namespaces());
     let flags = [
         here.as_str(),
         "-mesh-provider=kubernetes",

@@ -41,11 +41,9 @@ pub(crate) fn measure(cluster: &Cluster, load: &Load<'_>) -> Result<Lateness> {
     let hooks = json!([gates.webhook("confirm-promotion", GATE)]);
     let analysis = json!({"interval": "10s", "threshold": 5, "iterations": 1, "webhooks": hooks});
     load.create(&analysis)?;
-    let here = ["--namespace", load.namespace.as_str()];
-    let own = ["--operator-namespace", load.namespace.as_str()];
     let how = ["--controllers", "canary", "--no-leader-elect"];
     let outside = ["--call-special", "127.0.0.1"];
-    let words = [&here[..], &own, &how, &outside].concat();
+    let words = [&how[..], &outside].concat();
     let mut operator = Operator::start(&cluster.kubeconfig, &words)?;
     operator.wait_until_ready(PATIENCE)?;
     load.until("Initialized").with_context(|| tail(&operator))?;

@@ -118,7 +118,7 @@ const ORACLES: &[Oracle] = &[
     },
     Oracle {
         id: "T10",
-        what: "the Service that clients know has pods, from when a Canary is initialised until it is gone",
+        what: "the Service that clients know has pods, from when a Canary is initialised until it is gone, and is never led to a copy without any",
         check: oracles::served,
     },
 ];

@@ -61,6 +61,12 @@ fn slice(made: &mut Made, service: &str, ready: usize) {
     made.put(object(SLICES, service), value, None);
 }
 
+/// A Service leads to the pods of a workload.
+fn lead(made: &mut Made, service: &str, workload: &str) {
+    let value = json!({"spec": {"selector": {"app": workload}}});
+    made.put(object("/services", service), value, None);
+}
+
 fn size(made: &mut Made, name: &str, replicas: i64) {
     let body = json!({"spec": {"replicas": replicas}});
     patch(made, DEPLOYMENTS, name, Some(purpose::SIZE), &body);
@@ -334,6 +340,40 @@ fn nobody_is_without_pods_for_longer_than_it_takes_to_notice() {
         assert_eq!(objects("T7", &deserted_for(seconds)), is_bad, "{seconds}");
         assert_eq!(objects("T10", &unserved_for(seconds)), is_bad, "{seconds}");
     }
+}
+
+#[test]
+fn clients_are_not_led_to_a_copy_that_is_still_being_made() {
+    for (leads_to, seconds, is_bad) in [
+        ("web-primary", 3, false),
+        ("web-primary", 60, true),
+        // The workload fell by itself before there was a copy to lead anybody to.
+        ("web", 60, false),
+    ] {
+        let mut made = begun(&json!({}));
+        lead(&mut made, "web", "web");
+        slice(&mut made, "web", 3);
+        status(&mut made, "Initializing", 0);
+        lead(&mut made, "web-primary", "web-primary");
+        lead(&mut made, "web", leads_to);
+        made.pass(60);
+        slice(&mut made, "web", 0);
+        made.pass(seconds);
+        slice(&mut made, "web", 3);
+        status(&mut made, "Initialized", 0);
+        made.pass(60);
+        assert_eq!(objects("T10", &made), is_bad, "{leads_to} {seconds}");
+    }
+    // Where nobody has answered yet, there is nobody to be missed.
+    let mut made = begun(&json!({}));
+    lead(&mut made, "web", "web-primary");
+    lead(&mut made, "web-primary", "web-primary");
+    slice(&mut made, "web", 0);
+    status(&mut made, "Initializing", 0);
+    made.pass(60);
+    slice(&mut made, "web", 3);
+    made.pass(60);
+    assert!(!objects("T10", &made));
 }
 
 #[test]

@@ -78,7 +78,8 @@ pub(in super::super) fn deserted(case: &Case<'_>) -> Findings {
 }
 
 /// T10. Whatever happens to the operator, the Service that clients know has pods: from when a Canary is initialised, and after it
-/// is gone where the workload was to be given back.
+/// is gone where the workload was to be given back. Before it is initialised, whoever falls by itself is not missed; but from when the
+/// Service first had pods, it is not led to a copy that has none.
 pub(in super::super) fn served(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
@@ -86,25 +87,40 @@ pub(in super::super) fn served(case: &Case<'_>) -> Findings {
         return findings;
     }
     for canary in known(history) {
-        let Some(from) = initialised(history, &canary) else {
-            continue;
-        };
-        let until = left(history, &canary).unwrap_or(history.end);
         let apex = canary.apex();
-        let spans = spans(history, |scene| {
+        let is_deserted = |scene: &Scene<'_>| {
             let there = scene.object(&canary, SERVICES, &apex).is_some();
             there && scene.ready_behind(&canary, &apex) == 0
-        });
-        findings.check(from, true, String::new);
-        for (began, ended) in spans {
-            let (began, ended) = (began.max(from), ended.min(until));
-            findings.check(ended, ended <= later(began, TURNING), || {
-                let seconds = ended.duration_since(began).as_secs();
-                format!("{apex} had no pods for {seconds} s")
-            });
+        };
+        let initialised = initialised(history, &canary);
+        let until = left(history, &canary).unwrap_or(history.end);
+        let mut judge = |from: Timestamp, until: Timestamp, spans: Vec<_>| {
+            findings.check(from, true, String::new);
+            for (began, ended) in spans {
+                let (began, ended) = (from.max(began), until.min(ended));
+                findings.check(ended, ended <= later(began, TURNING), || {
+                    let seconds = ended.duration_since(began).as_secs();
+                    format!("{apex} had no pods for {seconds} s")
+                });
+            }
+        };
+        if let Some(from) = first_served(history, &canary) {
+            let is_misled = |scene: &Scene<'_>| is_deserted(scene) && is_turned(scene, &canary);
+            let until = initialised.map_or(until, |at| until.min(at));
+            judge(from, until, spans(history, is_misled));
+        }
+        if let Some(from) = initialised {
+            judge(from, until, spans(history, is_deserted));
         }
     }
     findings
+}
+
+/// Whether the Service that clients know leads to the copy.
+fn is_turned(scene: &Scene<'_>, canary: &Canary<'_>) -> bool {
+    let selector = |name: &str| scene.object(canary, SERVICES, name)?.at("/spec/selector");
+    let apex = selector(&canary.apex());
+    apex.is_some() && apex == selector(&canary.serving_service())
 }
 
 /// All Canaries that there have been, each as it was last.
@@ -134,6 +150,17 @@ fn initialised(history: &History, canary: &Canary<'_>) -> Option<Timestamp> {
         change.object == *canary.object && phase == Some("Initialized")
     })?;
     Some(first.at)
+}
+
+/// When the Service that clients know first had pods beside its Canary.
+fn first_served(history: &History, canary: &Canary<'_>) -> Option<Timestamp> {
+    let apex = canary.apex();
+    let mut all = moments(history).map(|change| (change.at, Scene::at(history, change.version)));
+    let first = all.find(|(_, scene)| {
+        let is_there = scene.canaries().any(|one| one.object == canary.object);
+        is_there && scene.ready_behind(canary, &apex) > 0
+    })?;
+    Some(first.0)
 }
 
 /// When a Canary was gone that gives nothing back; none if it is there, or had to.
