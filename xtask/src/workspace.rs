@@ -174,7 +174,10 @@ mod tests {
         let cargo = cargo();
         assert!(removed(&cargo));
         assert!(removed(&gently(&cargo)));
-        assert!(removed(&called_as_by_hand("cargo")), "what calls cargo itself");
+        assert!(
+            removed(&called_as_by_hand("cargo")),
+            "what calls cargo itself"
+        );
         assert!(!is_told_by_cargo("CARGO_TARGET_DIR") && !is_told_by_cargo("CARGO"));
     }
 }

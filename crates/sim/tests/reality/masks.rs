@@ -300,8 +300,8 @@ pub(crate) fn differences_of_real(truth: &Value, found: &Value) -> Vec<String> {
 }
 
 /// One word for both that the controller has for a rollout that is under way. It tells of progress when more pods of the new
-/// ReplicaSet are counted than at the look before; where they are there at the first look, what it told when it made that
-/// ReplicaSet stays.
+/// `ReplicaSet` are counted than at the look before; where they are there at the first look, what it told when it made that
+/// `ReplicaSet` stays.
 fn under_way(deployment: &mut Value) {
     let conditions = deployment.pointer_mut("/status/conditions");
     for condition in conditions
