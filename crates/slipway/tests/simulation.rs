@@ -81,7 +81,7 @@ const MAX_RUNS: usize = 2_500;
 
 /// The capabilities whose scenarios are broken only when they are asked for: what happens in them when nothing goes wrong is always
 /// judged, but that nothing is found in any of their runs with faults has not been seen yet.
-const YOUNG: &[&str] = &["fleet", "canary"];
+const YOUNG: &[&str] = &["fleet"];
 
 /// The capabilities whose runs are so long that a budget does not reach beyond what is always tried of each scenario: it bounds that
 /// too, and how much of it was reached is told.
