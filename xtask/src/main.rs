@@ -5,6 +5,7 @@ mod controlplane;
 mod fuzz;
 mod generate;
 mod kept;
+mod layout;
 mod load;
 #[allow(
     dead_code,
@@ -62,6 +63,8 @@ enum Command {
     Controlplane(controlplane::Command),
     /// Record of a real kube-apiserver what tests are held against
     Record(record::Arguments),
+    /// Find out which functions run in an operator, so that they lie together in the program as it is shipped (needs valgrind)
+    Layout,
     /// Feed the API server's readers with damaged input, a million cases each
     Fuzz(fuzz::Arguments),
     /// Run a command again and again beside a load, and keep what each run said
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         Command::Bench(command) => bench::run(&command),
         Command::Controlplane(command) => controlplane::run(&command),
         Command::Record(arguments) => record::run(&arguments),
+        Command::Layout => layout::run(),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),

@@ -1,6 +1,7 @@
 //! Where things are.
 
 use std::ffi::OsStr;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -135,13 +136,43 @@ fn build(what: &[&str]) -> Result<()> {
 /// for a libc of 2022 or later, which whoever builds for himself may not have.
 const SHIPPED: &[&str] = &["-Clink-arg=-Wl,-z,pack-relative-relocs"];
 
+/// How functions are called in it: by names that say of which types they are made, so that a list can tell them apart.
+const NAMES: &str = "-Csymbol-mangling-version=v0";
+
+/// The names of what runs in an operator, which lies together in the program as it is shipped.
+pub(crate) fn layout() -> PathBuf {
+    root().join("crates/slipway/layout.txt")
+}
+
 /// Builds the program as it is shipped; where it is.
 pub(crate) fn build_shipped() -> Result<PathBuf> {
     crate::report::line("building the program as it is shipped; the first time takes minutes");
+    shipped(&[])
+}
+
+/// The same program, whose functions can be told by their names.
+pub(crate) fn build_shipped_with_names() -> Result<PathBuf> {
+    crate::report::line("building the program as it is shipped, with names; this takes minutes");
+    shipped(&["-Cstrip=none"])
+}
+
+fn shipped(besides: &[&str]) -> Result<PathBuf> {
+    let list = std::fs::read_to_string(layout()).context("reading what lies together")?;
+    let script = crate::layout::script(&list);
+    // Cargo links anew for another name, not for other words in the same file.
+    let mut hash = DefaultHasher::new();
+    script.hash(&mut hash);
+    let file = target().join(format!("layout-{:016x}.ld", hash.finish()));
+    std::fs::create_dir_all(target()).context("creating the target folder")?;
+    std::fs::write(&file, script).with_context(|| format!("writing {}", file.display()))?;
+    let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
     let built = cargo()
         .args(["rustc", "--profile", "dist", "--quiet"])
         .args(["--package", "slipway", "--bin", "slipway", "--"])
         .args(SHIPPED)
+        .arg(format!("-Clink-arg=-Wl,-T,{}", file.display()))
+        .args(besides)
+        .env("RUSTFLAGS", format!("{flags} {NAMES}").trim())
         .status()
         .context("starting cargo")?;
     if !built.success() {

@@ -1,5 +1,5 @@
 //! The workspace's own rules, as tests: crate arrows, the files of a capability, file sizes, copies, names of products,
-//! references, claims, figures, the gate, recordings, generated files, README commands, forbidden marks.
+//! references, claims, figures, the gate, the layout, recordings, generated files, README commands, forbidden marks.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -19,6 +19,8 @@ mod copies;
 mod figures;
 #[path = "tidy/gate.rs"]
 mod gate;
+#[path = "tidy/layout.rs"]
+mod layout;
 #[path = "tidy/products.rs"]
 mod products;
 #[path = "tidy/recordings.rs"]
