@@ -23,44 +23,81 @@ const OBJECTS: &str = include_str!("layout/objects.yaml");
 /// How long a program that is looked at so closely needs until it has done what there was to do.
 const AWHILE: Duration = Duration::from_secs(75);
 
+/// Who is looked at: what several of them run stands first in the list, so that each has its own beside it.
+const CREWS: &[&str] = &["zones", "restarts", "canary,fleet,agent"];
+
 /// Where its webhooks are.
 const WEBHOOKS: &str = "8443";
 
-pub(crate) fn run() -> Result<()> {
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// A program that was built with names (`-C strip=none`, mangled in the form v0); without it one is built
+    #[arg(long)]
+    program: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if workspace::which("valgrind").is_none() {
         bail!("valgrind is not on the PATH, which says what runs; install it");
     }
-    let program = workspace::build_shipped_with_names()?;
-    let folder = workspace::target().join(format!("layout-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
-    let seen = look(&program, &folder);
-    let _ = std::fs::remove_dir_all(&folder);
-    let names = names(&seen?);
-    if names.is_empty() {
-        bail!("no function was seen to run");
-    }
-    let lines: Vec<&str> = names.iter().map(String::as_str).collect();
-    let list = lines.join("\n") + "\n";
-    std::fs::write(workspace::layout(), list).context("writing the list of functions")?;
-    report::line(&format!("{} functions", names.len()));
+    let program = match &arguments.program {
+        Some(program) => program.clone(),
+        None => workspace::build_shipped_with_names()?,
+    };
+    let seen = std::thread::scope(|scope| {
+        let crews: Vec<_> = CREWS
+            .iter()
+            .map(|crew| scope.spawn(|| seen(&program, crew)))
+            .collect();
+        let all = crews.into_iter().map(|crew| match crew.join() {
+            Ok(seen) => seen,
+            Err(_) => bail!("looking at an operator panicked"),
+        });
+        all.collect::<Result<Vec<_>>>()
+    })?;
+    let list = list(&seen);
+    std::fs::write(workspace::layout(), &list).context("writing the list of functions")?;
+    report::line(&format!("{} functions", list.lines().count()));
     Ok(())
 }
 
+/// The names that one of these runs, or several.
+fn seen(program: &Path, crew: &str) -> Result<BTreeSet<String>> {
+    let first = crew.split(',').next().unwrap_or(crew);
+    let folder = workspace::target().join(format!("layout-{}-{first}", std::process::id()));
+    std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+    let said = look(program, &folder, crew);
+    let _ = std::fs::remove_dir_all(&folder);
+    let names = names(&said.with_context(|| format!("looking at {crew}"))?);
+    if names.is_empty() {
+        bail!("no function of {crew} was seen to run");
+    }
+    Ok(names)
+}
+
+/// What more of the crews run before what fewer do, and each crew's own together.
+fn list(seen: &[BTreeSet<String>]) -> String {
+    let all: BTreeSet<&String> = seen.iter().flatten().collect();
+    let mut lines: Vec<(Vec<bool>, &String)> = all
+        .into_iter()
+        .map(|name| (seen.iter().map(|crew| !crew.contains(name)).collect(), name))
+        .collect();
+    lines.sort_by_key(|(missing, name)| {
+        let who = missing.iter().filter(|is| **is).count();
+        (who, missing.clone(), (*name).clone())
+    });
+    let names: Vec<&str> = lines.iter().map(|(_, name)| name.as_str()).collect();
+    names.join("\n") + "\n"
+}
+
 /// Lets an operator work beside an embedded server; what was said of the functions that ran.
-fn look(program: &Path, folder: &Path) -> Result<String> {
+fn look(program: &Path, folder: &Path, crew: &str) -> Result<String> {
     let kubeconfig = folder.join("kubeconfig");
     let service = format!("rollout/rollout-operator=127.0.0.1:{WEBHOOKS}");
     let mut server = Ended(
         Command::new(program)
-            .args([
-                "apiserver",
-                "--port",
-                "0",
-                "--actors",
-                "--crds",
-                "--clusters",
-                "hub,rome",
-            ])
+            .args(["apiserver", "--port=0", "--actors", "--crds"])
+            .args(["--clusters", "hub,rome"])
             .args(["--service", &service, "--kubeconfig-out"])
             .arg(&kubeconfig)
             .stdout(Stdio::null())
@@ -82,18 +119,25 @@ fn look(program: &Path, folder: &Path) -> Result<String> {
         program,
         kubeconfig,
         folder,
+        has_webhooks: crew == "zones",
     };
     story.prepare()?;
     let out = folder.join("functions");
+    let mut operator = Command::new("valgrind");
+    operator
+        .args(["--tool=callgrind", "--demangle=no"])
+        .arg(format!("--callgrind-out-file={}", out.display()))
+        .arg(program)
+        .args(["run", "--controllers", crew, "--kubeconfig"])
+        .arg(&story.kubeconfig)
+        .args(["--no-leader-elect", "--call-special", "127.0.0.1"]);
+    if story.has_webhooks {
+        operator.arg("--webhooks");
+    } else {
+        operator.args(["--port", "0"]);
+    }
     let mut operator = Ended(
-        Command::new("valgrind")
-            .args(["--tool=callgrind", "--demangle=no"])
-            .arg(format!("--callgrind-out-file={}", out.display()))
-            .arg(program)
-            .args(["run", "--controllers", "zones,restarts,canary,fleet,agent"])
-            .args(["--webhooks", "--no-leader-elect", "--kubeconfig"])
-            .arg(&story.kubeconfig)
-            .args(["--call-special", "127.0.0.1"])
+        operator
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -115,6 +159,8 @@ struct Story<'a> {
     program: &'a Path,
     kubeconfig: PathBuf,
     folder: &'a Path,
+    /// Whether the operator answers reviews: without it, nobody may ask for any.
+    has_webhooks: bool,
 }
 
 impl Story<'_> {
@@ -122,12 +168,9 @@ impl Story<'_> {
         for namespace in ["mimir", "shop"] {
             self.kubectl(&["create", "namespace", namespace])?;
         }
-        let manifests = Command::new(self.program)
-            .args(["manifests", "--controllers", "zones", "--webhooks"])
-            .args(["--namespace", "mimir", "--no-crds"])
-            .output()
-            .context("printing manifests")?;
-        self.apply("manifests.yaml", &manifests.stdout)?;
+        if self.has_webhooks {
+            self.register()?;
+        }
         let rome = Command::new(&self.kubectl)
             .args(["config", "view", "--minify", "--raw", "--context", "rome"])
             .env("KUBECONFIG", &self.kubeconfig)
@@ -135,25 +178,20 @@ impl Story<'_> {
             .context("reading the other cluster's kubeconfig")?;
         let rome = self.file("rome", &rome.stdout)?;
         let value = format!("--from-file=value={}", rome.display());
-        self.kubectl(&[
-            "--namespace",
-            "shop",
-            "create",
-            "secret",
-            "generic",
-            "rome",
-            &value,
-        ])?;
+        let shop = "--namespace=shop";
+        self.kubectl(&[shop, "create", "secret", "generic", "rome", &value])?;
         let labels = ["fleet.squaremo.dev/cluster=true", "env=staging"];
-        self.kubectl(&[
-            "--namespace",
-            "shop",
-            "label",
-            "secret",
-            "rome",
-            labels[0],
-            labels[1],
-        ])
+        self.kubectl(&[shop, "label", "secret", "rome", labels[0], labels[1]])
+    }
+
+    /// Has the server ask the operator before pods go.
+    fn register(&self) -> Result<()> {
+        let manifests = Command::new(self.program)
+            .args(["manifests", "--controllers", "zones", "--webhooks"])
+            .args(["--namespace", "mimir", "--no-crds"])
+            .output()
+            .context("printing manifests")?;
+        self.apply("manifests.yaml", &manifests.stdout)
     }
 
     fn play(&self) -> Result<()> {
@@ -165,27 +203,24 @@ impl Story<'_> {
         }
         self.kubectl(&[&shop, "set", "image", "deployment/web", "web=web:2"])?;
         std::thread::sleep(AWHILE);
-        // What is refused is as good: an answer was made.
-        let _ = self.kubectl(&[
-            &zones,
-            "scale",
-            "statefulset/ingester-zone-a",
-            "--replicas=1",
-        ]);
-        let _ = self.kubectl(&[
-            "drain",
-            "--all",
-            "--ignore-daemonsets",
-            "--force",
-            "--timeout=20s",
-        ]);
+        if self.has_webhooks {
+            self.ask_for_reviews(&zones);
+        }
+        Ok(())
+    }
+
+    /// What is refused is as good: an answer was made.
+    fn ask_for_reviews(&self, zones: &str) {
+        let zone = "statefulset/ingester-zone-a";
+        let _ = self.kubectl(&[zones, "scale", zone, "--replicas=1"]);
+        let nodes = ["--selector=!none", "--ignore-daemonsets", "--force"];
+        let _ = self.kubectl(&["drain", nodes[0], nodes[1], nodes[2], "--timeout=20s"]);
         for path in ["metrics", "ready", "healthz"] {
             let _ = Command::new("curl")
                 .args(["--silent", "--output", "/dev/null"])
                 .arg(format!("http://127.0.0.1:8001/{path}"))
                 .status();
         }
-        Ok(())
     }
 
     fn apply(&self, name: &str, text: &[u8]) -> Result<()> {
@@ -239,26 +274,28 @@ fn names(callgrind: &str) -> BTreeSet<String> {
             // A function that calls itself is named once more for each depth.
             name.split('\'').next()
         })
-        .filter(|name| name.starts_with("_R"))
-        .map(lasting)
+        .filter_map(lasting)
         .collect()
 }
 
-/// A mangled name with any disambiguator in place of the crates' own (`C` `s` … `_`).
-fn lasting(name: &str) -> String {
+/// A mangled name with anything in place of what changes with the compiler and with versions: the crates' disambiguators (`C` `s` … `_`),
+/// and the hash in names of the former form, which the standard library has. None for a name that no mangling made.
+fn lasting(name: &str) -> Option<String> {
+    if name.starts_with("_ZN") {
+        let hash = name.strip_suffix('E')?.rsplit_once("17h")?;
+        return Some(format!("{}17h*E", hash.0));
+    }
     let mut lasting = String::new();
-    let mut rest = name;
+    let mut rest = name.strip_prefix("_R").map(|_| name)?;
     while let Some((before, after)) = rest.split_once("Cs") {
         lasting.push_str(before);
-        let digits = after.len()
-            - after
-                .trim_start_matches(|sign: char| sign.is_ascii_alphanumeric())
-                .len();
-        let is_one = (6..=12).contains(&digits) && after[digits..].starts_with('_');
+        let after_digits = after.trim_start_matches(|sign: char| sign.is_ascii_alphanumeric());
+        let digits = after.len() - after_digits.len();
+        let is_one = (6..=12).contains(&digits) && after_digits.starts_with('_');
         lasting.push_str(if is_one { "Cs*" } else { "Cs" });
-        rest = if is_one { &after[digits..] } else { after };
+        rest = if is_one { after_digits } else { after };
     }
-    lasting + rest
+    Some(lasting + rest)
 }
 
 /// The list as a linker reads it.
@@ -279,20 +316,37 @@ mod tests {
 
     #[test]
     fn names_outlast_a_compiler_and_a_version() {
+        let to = |name: &str| lasting(name).unwrap_or_default();
         assert_eq!(
-            lasting("_RNvNtNtCs4fqI2P2rA04_15slipway_runtime6engine4work"),
+            to("_RNvNtNtCs4fqI2P2rA04_15slipway_runtime6engine4work"),
             "_RNvNtNtCs*_15slipway_runtime6engine4work"
         );
-        assert_eq!(lasting("_RNvC5local2CsX"), "_RNvC5local2CsX");
+        assert_eq!(to("_RNvC5local2CsX"), "_RNvC5local2CsX");
+        assert_eq!(
+            to("_ZN3std6thread4park17h0123456789abcdefE"),
+            "_ZN3std6thread4park17h*E"
+        );
+        assert_eq!(to("memcpy"), "");
     }
 
     #[test]
     fn what_ran_is_read_once_each() {
         let said = "fn=(1) _RNvCs4fqI2P2rA04_7slipway3run'2\ncfn=(2) _RNvCs4fqI2P2rA04_7slipway3run\ncfn=(1)\nfn=(3) memcpy\n";
-        assert_eq!(
-            names(said),
-            BTreeSet::from(["_RNvCs*_7slipway3run".to_owned()])
-        );
+        assert_eq!(names(said), crew(&["_RNvCs*_7slipway3run"]));
+    }
+
+    #[test]
+    fn what_all_run_stands_before_what_one_runs() {
+        let seen = [
+            crew(&["all", "first", "pair"]),
+            crew(&["all", "own"]),
+            crew(&["all", "pair"]),
+        ];
+        assert_eq!(list(&seen), "all\npair\nfirst\nown\n");
+    }
+
+    fn crew(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
     }
 
     #[test]

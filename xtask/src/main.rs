@@ -64,7 +64,7 @@ enum Command {
     /// Record of a real kube-apiserver what tests are held against
     Record(record::Arguments),
     /// Find out which functions run in an operator, so that they lie together in the program as it is shipped (needs valgrind)
-    Layout,
+    Layout(layout::Arguments),
     /// Feed the API server's readers with damaged input, a million cases each
     Fuzz(fuzz::Arguments),
     /// Run a command again and again beside a load, and keep what each run said
@@ -81,7 +81,7 @@ fn main() -> ExitCode {
         Command::Bench(command) => bench::run(&command),
         Command::Controlplane(command) => controlplane::run(&command),
         Command::Record(arguments) => record::run(&arguments),
-        Command::Layout => layout::run(),
+        Command::Layout(arguments) => layout::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),

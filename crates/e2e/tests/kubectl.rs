@@ -69,6 +69,10 @@ fn suite() -> Result<bool> {
         "with CI set, one kubectl of two would do: {recorded:?}"
     );
     let masks = Masks::load(&session)?;
+    ensure!(
+        masks.know_servers(),
+        "the masks take a server's port for one of a node"
+    );
     let clients = client::all()?;
     let real = std::env::var_os("SLIPWAY_REAL_BARE").map(PathBuf::from);
     if options.iter().any(|option| option == "--list") {
