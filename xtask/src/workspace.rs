@@ -133,8 +133,9 @@ fn build(what: &[&str]) -> Result<()> {
 }
 
 /// How the program is linked that is shipped: relocations in their short form, which need no megabyte of memory. It asks
-/// for a libc of 2022 or later, which whoever builds for himself may not have.
-const SHIPPED: &[&str] = &["-Clink-arg=-Wl,-z,pack-relative-relocs"];
+/// for a libc of 2022 or later, which whoever builds for himself may not have. And without names, which the profile says too, but
+/// cargo forgets it where a package of the profile has settings of its own.
+const SHIPPED: &[&str] = &["-Clink-arg=-Wl,-z,pack-relative-relocs", "-Cstrip=symbols"];
 
 /// How functions are called in it: by names that say of which types they are made, so that a list can tell them apart.
 const NAMES: &str = "-Csymbol-mangling-version=v0";

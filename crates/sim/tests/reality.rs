@@ -119,6 +119,7 @@ fn main() -> ExitCode {
         }));
         trials.push(Trial::test("suite::races", || {
             masks::check_differences_of_real();
+            bounds::check_races();
             Ok(())
         }));
         for story in stories {

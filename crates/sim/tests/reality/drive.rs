@@ -162,7 +162,11 @@ impl Drive {
             self.create(object).await?;
         }
         self.come_to_rest().await?;
-        let watch = match story.bounds {
+        let bounds = story.bounds.map(|bounds| match self.rest {
+            Rest::Virtual(_) => bounds,
+            Rest::Real => bounds.of_real(),
+        });
+        let watch = match bounds {
             Some(bounds) => Some(bounds::Watch::start(self, bounds).await?),
             None => None,
         };

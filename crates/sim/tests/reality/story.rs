@@ -75,6 +75,17 @@ pub(crate) struct Bounds {
     pub(crate) most: i64,
     /// So many ready pods that are not going at least.
     pub(crate) fewest: i64,
+    /// So many more of the first, by a race of the real controller; the embedded one has none.
+    #[serde(default)]
+    pub(crate) raced: i64,
+}
+
+impl Bounds {
+    /// What is allowed on a real server.
+    pub(crate) fn of_real(self) -> Self {
+        let most = self.most + self.raced;
+        Self { most, ..self }
+    }
 }
 
 /// Where stories say that their repository is.
