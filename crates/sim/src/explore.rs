@@ -15,6 +15,7 @@ mod spells;
 mod twins;
 
 pub use hunt::{Hunt, Means, Reach, hunt};
+pub use pool::on_processor;
 pub use report::{Failure, Report, Score};
 pub use twins::twins;
 

@@ -17,6 +17,8 @@
 mod arguments;
 #[path = "simulation/convoy.rs"]
 mod convoy;
+#[path = "simulation/fingerprints.rs"]
+mod fingerprints;
 #[path = "simulation/lookout.rs"]
 mod lookout;
 #[path = "simulation/mutants.rs"]
@@ -31,7 +33,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arguments::Arguments;
 use mutants::Catch;
@@ -63,6 +65,9 @@ fn main() -> ExitCode {
     }
     if arguments.time {
         return measure(&wiring, &chosen);
+    }
+    if let Some(seeds) = arguments.fingerprints {
+        return fingerprints::tell(&wiring, &chosen, &arguments.effort, seeds);
     }
     let report = run(&wiring, &chosen, &arguments);
     conclude(&wiring, &report)
@@ -231,32 +236,34 @@ fn hunt(known: &[Arc<Known>], wiring: &Wiring, keep: bool, report: &mut Report) 
     }
 }
 
-/// How long the parts of a run take.
+/// How much of a processor the parts of a run take.
 fn measure(wiring: &Wiring, chosen: &[Scenario]) -> ExitCode {
     const RUNS: u32 = 20;
     let calm = slipway_sim::trial::Trial::calm();
+    let started = Instant::now();
+    let now = || explore::on_processor().map_or_else(|| started.elapsed(), Duration::from_nanos);
     for scenario in chosen {
-        let start = Instant::now();
+        let start = now();
         let prepared = runner::prepare(scenario, wiring).unwrap();
-        let setup = start.elapsed();
-        let start = Instant::now();
+        let setup = now() - start;
+        let start = now();
         let mut last = None;
         for _ in 0..RUNS {
             last = Some(runner::play(scenario, wiring, &prepared, &calm).unwrap());
         }
-        let whole = start.elapsed() / RUNS;
+        let whole = (now() - start) / RUNS;
         let last = last.unwrap();
-        let start = Instant::now();
+        let start = now();
         for _ in 0..RUNS {
             wiring
                 .oracles
                 .judge(scenario, &last.history, Some(&last.history));
         }
-        let judged = start.elapsed() / RUNS;
+        let judged = (now() - start) / RUNS;
         println!(
-            "{:24} set up {setup:?}, play {:?}, judge {judged:?}; {} changes",
+            "{:24} {:>5} requests, set up {setup:.1?}, play {whole:.1?}, judge {judged:.1?}; {} changes",
             scenario.name,
-            whole,
+            last.history.requests.len(),
             last.history.changes.len()
         );
     }

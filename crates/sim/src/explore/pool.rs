@@ -119,7 +119,7 @@ impl Clock {
 }
 
 /// Nanoseconds that this thread was on a processor, as Linux counts them.
-fn on_processor() -> Option<u64> {
+pub fn on_processor() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().next()?.parse().ok()
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use slipway_sim::explore::Effort;
 use slipway_sim::trial::Trial;
 
-/// The command line: `--seeds N --from N --scenario X --threads N --budget SECONDS --all --draw TEXT --twins N --no-faults --brief --only-mutants --keep-killers --replay 'scenario=X …'`.
+/// The command line: `--seeds N --from N --scenario X --threads N --budget SECONDS --all --draw TEXT --twins N --no-faults --brief --only-mutants --keep-killers --time --fingerprints SEEDS --replay 'scenario=X …'`.
 #[allow(clippy::struct_excessive_bools, reason = "flags")]
 pub(crate) struct Arguments {
     pub(crate) effort: Effort,
@@ -17,6 +17,8 @@ pub(crate) struct Arguments {
     /// Whether the runs in which mutants are found are written down.
     pub(crate) keep_killers: bool,
     pub(crate) time: bool,
+    /// With how many seeds of each scenario runs are told apart.
+    pub(crate) fingerprints: Option<u64>,
     pub(crate) replay: Option<(String, Trial)>,
 }
 
@@ -30,6 +32,7 @@ impl Arguments {
             only_mutants: false,
             keep_killers: false,
             time: false,
+            fingerprints: None,
             replay: None,
         };
         while let Some(word) = words.next() {
@@ -53,6 +56,7 @@ impl Arguments {
                 "--twins" => effort.twins = size(value()?)?,
                 "--failures" => effort.most_failures = size(value()?)?,
                 "--time" => arguments.time = true,
+                "--fingerprints" => arguments.fingerprints = Some(number(value()?)?),
                 "--brief" => {
                     arguments.effort = Effort::brief();
                     arguments.mutants = false;
