@@ -29,7 +29,7 @@ fn layer_of(kind: &Kind, object: &Value) -> Layer {
 }
 
 /// What somebody who assigns tells of a cluster. Clusters are told of by name, so that it is found at once among many.
-fn told_of<'a>(assigner: &'a Value, cluster: &str) -> Option<&'a Value> {
+fn cluster_status<'a>(assigner: &'a Value, cluster: &str) -> Option<&'a Value> {
     let all = assigner.pointer("/status/clusters")?.as_array()?;
     let place = all.binary_search_by(|told| text(told, "/name").unwrap_or_default().cmp(cluster));
     all.get(place.ok()?)
@@ -44,7 +44,7 @@ pub(super) fn is_told(
     assemblage: Option<&Kept>,
 ) -> bool {
     let object = assigner.body().object();
-    let told = told_of(object, cluster);
+    let told = cluster_status(object, cluster);
     let is_away = || assemblage.is_some_and(|found| is_known_unreachable(found.object()));
     if layer != layer_of(kind, object) {
         // Only whether the cluster can be reached is of interest in the other layer.

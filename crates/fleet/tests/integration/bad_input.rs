@@ -14,7 +14,7 @@ use slipway_runtime::member::ByKubeconfig;
 
 use crate::line::Lines;
 use crate::stage::{
-    ADMIN, CLUSTERS, Fleet, is_ready, module, of_cluster, rollout, secs, virtually,
+    ADMIN, CLUSTERS, DEFINITIONS, Fleet, is_ready, module, of_cluster, rollout, secs, virtually,
 };
 
 const SECRETS: &str = "/api/v1/namespaces/fleet/secrets";
@@ -89,8 +89,7 @@ fn a_kubeconfig_that_does_not_parse_is_told_and_stops_nobody() {
 
 /// What the schema refuses today may have been stored before it did.
 async fn loosen(fleet: &Fleet) {
-    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    let path = format!("{definitions}/rollouts.fleet.squaremo.dev");
+    let path = format!("{DEFINITIONS}/rollouts.fleet.squaremo.dev");
     let mut versions = fleet.hub.get(&path).await["spec"]["versions"].clone();
     versions[0]["schema"]["openAPIV3Schema"]["properties"]["spec"] =
         json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});

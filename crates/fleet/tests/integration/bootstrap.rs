@@ -114,11 +114,8 @@ fn a_bootstrap_module_with_a_selector_is_everywhere_and_goes_with_its_cluster() 
 fn a_cluster_without_our_definition_gets_it_from_the_control_plane_and_then_the_rest() {
     virtually(async {
         let fleet = Fleet::new().await;
-        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         let paris = &fleet.leaves["paris"];
-        paris
-            .delete(&format!("{definitions}/assemblages.fleet.squaremo.dev"))
-            .await;
+        paris.undefine_assemblages().await;
         secs(10).await;
         fleet
             .make("rollouts", "web", &rollout("Replace", "v1"))
@@ -138,11 +135,7 @@ fn a_cluster_without_our_definition_gets_it_from_the_control_plane_and_then_the_
             .await;
         fleet.until_ready("agent", 120).await;
         // That is what it would have brought.
-        for definition in crate::definitions::fleet() {
-            if definition["spec"]["names"]["kind"] == "Assemblage" {
-                paris.define(&definition).await;
-            }
-        }
+        paris.define_assemblages().await;
         fleet.until_ready("web", 180).await;
     });
 }

@@ -6,19 +6,10 @@ use crate::stage::{Fleet, NAMESPACE, is_ready, of_cluster, rollout, secs, virtua
 
 const CLUSTER: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/fleet/clusters";
 
-async fn settled() -> Fleet {
-    let fleet = Fleet::new().await;
-    fleet
-        .make("rollouts", "web", &rollout("Incremental", "v1"))
-        .await;
-    fleet.until_ready("web", 60).await;
-    fleet
-}
-
 #[test]
 fn a_cluster_that_cannot_be_reached_stops_nobody_and_catches_up() {
     virtually(async {
-        let fleet = settled().await;
+        let fleet = Fleet::settled("Incremental", "v1").await;
         fleet.cut("paris");
         fleet
             .until("seen as away", 120, async |fleet: &Fleet| {
@@ -50,7 +41,7 @@ fn a_cluster_that_cannot_be_reached_stops_nobody_and_catches_up() {
 #[test]
 fn a_deselected_cluster_loses_the_configuration_and_many_wait_for_a_persons_word() {
     virtually(async {
-        let fleet = settled().await;
+        let fleet = Fleet::settled("Incremental", "v1").await;
         let labels = |env: &str| json!({"metadata": {"labels": {"env": env}}});
         fleet
             .hub
@@ -90,7 +81,7 @@ fn a_deselected_cluster_loses_the_configuration_and_many_wait_for_a_persons_word
 #[test]
 fn a_deleted_cluster_takes_its_assignments_with_it() {
     virtually(async {
-        let fleet = settled().await;
+        let fleet = Fleet::settled("Incremental", "v1").await;
         fleet.hub.delete(&format!("{CLUSTER}/paris")).await;
         fleet
             .until("forgotten", 60, async |fleet: &Fleet| {
@@ -108,7 +99,7 @@ fn a_deleted_cluster_takes_its_assignments_with_it() {
 #[test]
 fn a_deleted_rollout_leaves_nothing_behind() {
     virtually(async {
-        let fleet = settled().await;
+        let fleet = Fleet::settled("Incremental", "v1").await;
         fleet
             .make("rollouts", "other", &rollout("Replace", "v1"))
             .await;
@@ -138,7 +129,7 @@ fn a_deleted_rollout_leaves_nothing_behind() {
 #[test]
 fn a_deleted_assemblage_clears_its_cluster_and_is_made_again() {
     virtually(async {
-        let fleet = settled().await;
+        let fleet = Fleet::settled("Incremental", "v1").await;
         let before = fleet.get("remoteassemblages", "rome").await.unwrap();
         fleet.delete("remoteassemblages", "rome").await;
         fleet
@@ -154,7 +145,7 @@ fn a_deleted_assemblage_clears_its_cluster_and_is_made_again() {
 #[test]
 fn another_cluster_behind_the_same_name_is_not_written_to() {
     virtually(async {
-        let fleet = settled().await;
+        let fleet = Fleet::settled("Incremental", "v1").await;
         let berlin = fleet.leaves["berlin"].cluster.clone();
         fleet.lines.lead("fleet/rome", &berlin);
         secs(120).await;

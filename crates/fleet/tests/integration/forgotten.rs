@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{CLUSTERS, Fleet, is_ready, module, rollout, secs, virtually};
+use crate::stage::{CLUSTERS, DEFINITIONS, Fleet, is_ready, module, rollout, secs, virtually};
 
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const KUSTOMIZATIONS: &str = "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/fleet/kustomizations";
 
 const SOURCES: &str = "/apis/source.toolkit.fluxcd.io/v1/namespaces/fleet/gitrepositories";
@@ -30,11 +29,7 @@ async fn until_gone(fleet: &Fleet, sync: &str) {
 #[test]
 fn a_control_plane_that_was_put_back_and_changed_takes_nothing_away() {
     virtually(async {
-        let mut fleet = Fleet::new().await;
-        fleet
-            .make("rollouts", "web", &rollout("Replace", "v1"))
-            .await;
-        fleet.until_ready("web", 60).await;
+        let mut fleet = Fleet::settled("Replace", "v1").await;
         let earlier = fleet.hub.cluster.snapshot();
         fleet
             .make("rollouts", "late", &rollout("Replace", "v1"))
@@ -106,11 +101,7 @@ fn what_was_taken_away_from_a_cluster_that_was_lost_goes_when_it_is_back() {
 #[test]
 fn without_the_definition_of_rollouts_clusters_keep_what_they_have() {
     virtually(async {
-        let fleet = Fleet::new().await;
-        fleet
-            .make("rollouts", "web", &rollout("Incremental", "v1"))
-            .await;
-        fleet.until_ready("web", 120).await;
+        let fleet = Fleet::settled("Incremental", "v1").await;
         let before = uids(&fleet, "web").await;
         let path = format!("{DEFINITIONS}/rollouts.fleet.squaremo.dev");
         fleet.hub.delete(&path).await;
@@ -219,11 +210,7 @@ fn a_cluster_has_one_name_also_for_what_is_applied_from_here() {
 #[test]
 fn what_another_control_plane_has_is_not_applied_to_from_here() {
     virtually(async {
-        let mut fleet = Fleet::new().await;
-        fleet
-            .make("rollouts", "web", &rollout("Replace", "v1"))
-            .await;
-        fleet.until_ready("web", 60).await;
+        let mut fleet = Fleet::settled("Replace", "v1").await;
         let mut other = fleet.another_hub().await;
         other.register("rome").await;
         other.start();

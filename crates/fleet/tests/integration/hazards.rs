@@ -314,11 +314,7 @@ fn what_is_for_one_cluster_does_not_reach_another() {
 #[test]
 fn labels_that_are_taken_off_one_after_the_other_empty_no_fleet() {
     virtually(async {
-        let fleet = Fleet::new().await;
-        fleet
-            .make("rollouts", "web", &rollout("Replace", "v1"))
-            .await;
-        fleet.until_ready("web", 60).await;
+        let fleet = Fleet::settled("Replace", "v1").await;
         let clusters = "/apis/cluster.x-k8s.io/v1beta2/namespaces/fleet/clusters";
         for name in CLUSTERS {
             let path = match name {

@@ -29,11 +29,7 @@ async fn annotate(fleet: &Fleet, cluster: &str, name: &str, value: &str) {
 #[test]
 fn a_cluster_belongs_to_one_control_plane() {
     virtually(async {
-        let mut fleet = Fleet::new().await;
-        fleet
-            .make("rollouts", "web", &rollout("Replace", "v1"))
-            .await;
-        fleet.until_ready("web", 60).await;
+        let mut fleet = Fleet::settled("Replace", "v1").await;
         let before = uids(&fleet, "web").await;
         let mut other = fleet.another_hub().await;
         for cluster in CLUSTERS {
@@ -94,11 +90,7 @@ fn a_cluster_belongs_to_one_control_plane() {
 #[test]
 fn a_control_plane_that_was_put_back_takes_nothing_away() {
     virtually(async {
-        let mut fleet = Fleet::new().await;
-        fleet
-            .make("rollouts", "web", &rollout("Replace", "v1"))
-            .await;
-        fleet.until_ready("web", 60).await;
+        let mut fleet = Fleet::settled("Replace", "v1").await;
         let earlier = fleet.hub.cluster.snapshot();
         fleet
             .make("rollouts", "late", &rollout("Replace", "v1"))

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{CLUSTERS, Fleet, is_ready, of_cluster, rollout, secs, virtually};
+use crate::stage::{CLUSTERS, Fleet, is_ready, of_cluster, secs, virtually};
 
 /// How many clusters have the tag and are not ready with it.
 async fn unready(fleet: &Fleet, tag: &str) -> usize {
@@ -21,19 +21,10 @@ async fn unready(fleet: &Fleet, tag: &str) -> usize {
     count
 }
 
-async fn settled() -> Fleet {
-    let fleet = Fleet::new().await;
-    fleet
-        .make("rollouts", "web", &rollout("Incremental", "v1"))
-        .await;
-    fleet.until_ready("web", 60).await;
-    fleet
-}
-
 #[test]
 fn a_change_reaches_one_cluster_first_and_then_the_others_within_the_budget() {
     virtually(async {
-        let fleet = settled().await;
+        let fleet = Fleet::settled("Incremental", "v1").await;
         let mut uids = Vec::new();
         for cluster in CLUSTERS {
             assert_eq!(fleet.tag(cluster, "web").await.as_deref(), Some("v1"));
@@ -81,7 +72,7 @@ fn a_change_reaches_one_cluster_first_and_then_the_others_within_the_budget() {
 #[test]
 fn a_bad_version_stops_at_the_first_cluster_and_the_next_one_mends_it() {
     virtually(async {
-        let fleet = settled().await;
+        let fleet = Fleet::settled("Incremental", "v1").await;
         fleet.roll("web", "bad-v2").await;
         let canary = fleet
             .until("stopped at the canary", 60, async |fleet: &Fleet| {
@@ -114,7 +105,7 @@ fn a_bad_version_stops_at_the_first_cluster_and_the_next_one_mends_it() {
 #[test]
 fn a_source_that_cannot_be_fetched_stops_at_the_first_cluster_and_changes_nothing_there() {
     virtually(async {
-        let fleet = settled().await;
+        let fleet = Fleet::settled("Incremental", "v1").await;
         fleet.roll("web", "missing").await;
         secs(120).await;
         assert_eq!(fleet.with_tag("web", "missing").await, 1);
@@ -130,7 +121,7 @@ fn a_source_that_cannot_be_fetched_stops_at_the_first_cluster_and_changes_nothin
 #[test]
 fn when_nothing_is_to_be_done_nothing_is_written() {
     virtually(async {
-        let fleet = settled().await;
+        let fleet = Fleet::settled("Incremental", "v1").await;
         secs(60).await;
         let count = |fleet: &Fleet| {
             let leaves: usize = fleet.leaves.values().map(|leaf| leaf.writes().len()).sum();
@@ -147,7 +138,7 @@ fn when_nothing_is_to_be_done_nothing_is_written() {
 #[test]
 fn a_paused_rollout_changes_nothing_and_goes_on_where_it_was() {
     virtually(async {
-        let fleet = settled().await;
+        let fleet = Fleet::settled("Incremental", "v1").await;
         fleet
             .change("rollouts", "web", &json!({"spec": {"paused": true}}))
             .await;
@@ -165,7 +156,7 @@ fn a_paused_rollout_changes_nothing_and_goes_on_where_it_was() {
 #[test]
 fn a_new_process_goes_on_where_the_last_one_was() {
     virtually(async {
-        let mut fleet = settled().await;
+        let mut fleet = Fleet::settled("Incremental", "v1").await;
         fleet.roll("web", "v2").await;
         fleet
             .until("the canary has it", 30, async |fleet: &Fleet| {

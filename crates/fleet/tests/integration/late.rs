@@ -5,33 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::stage::{CLUSTERS, Fleet, is_ready, rollout, secs, virtually};
-
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-
-/// A hub whose clusters do not know what an Assemblage is.
-async fn bare() -> Fleet {
-    let mut fleet = Fleet::empty().await;
-    for leaf in fleet.leaves.values() {
-        let path = format!("{DEFINITIONS}/assemblages.fleet.squaremo.dev");
-        leaf.delete(&path).await;
-    }
-    secs(10).await;
-    for cluster in CLUSTERS {
-        fleet.register(cluster).await;
-    }
-    fleet.start();
-    fleet
-}
-
-/// The definition comes to a cluster, and nothing of it.
-async fn bring(fleet: &Fleet, cluster: &str) {
-    for definition in crate::definitions::fleet() {
-        if definition["spec"]["names"]["kind"] == "Assemblage" {
-            fleet.leaves[cluster].define(&definition).await;
-        }
-    }
-}
+use crate::stage::{Fleet, is_ready, rollout, secs, virtually};
 
 fn waits_for(rollout: &Value, reason: &str) -> bool {
     let waiting = rollout["status"]["waitingFor"].as_array();
@@ -42,12 +16,12 @@ fn waits_for(rollout: &Value, reason: &str) -> bool {
 #[test]
 fn a_rollout_goes_on_when_more_clusters_know_what_an_assemblage_is() {
     virtually(async {
-        let fleet = bare().await;
+        let fleet = Fleet::bare().await;
         fleet
             .make("rollouts", "web", &rollout("Incremental", "v1"))
             .await;
         secs(60).await;
-        bring(&fleet, "berlin").await;
+        fleet.leaves["berlin"].define_assemblages().await;
         fleet
             .until("begun with one of three", 30, async |fleet: &Fleet| {
                 let found = fleet.get("rollouts", "web").await?;
@@ -57,7 +31,7 @@ fn a_rollout_goes_on_when_more_clusters_know_what_an_assemblage_is() {
         secs(60).await;
         assert_eq!(fleet.with_tag("web", "v1").await, 0);
         for cluster in ["paris", "rome"] {
-            bring(&fleet, cluster).await;
+            fleet.leaves[cluster].define_assemblages().await;
         }
         fleet.until_ready("web", 60).await;
         assert_eq!(fleet.with_tag("web", "v1").await, 3);
@@ -68,11 +42,7 @@ fn a_rollout_goes_on_when_more_clusters_know_what_an_assemblage_is() {
 #[test]
 fn a_version_that_takes_the_place_of_another_does_not_wait_for_a_status_to_have_its_turn() {
     virtually(async {
-        let fleet = Fleet::new().await;
-        fleet
-            .make("rollouts", "web", &rollout("Incremental", "v1"))
-            .await;
-        fleet.until_ready("web", 60).await;
+        let fleet = Fleet::settled("Incremental", "v1").await;
         fleet.roll("web", "bad-v2").await;
         fleet
             .until("a first cluster", 30, async |fleet: &Fleet| {

@@ -212,11 +212,7 @@ fn an_invalid_rollout_says_so_and_stops_no_other() {
 #[test]
 fn somebody_else_may_have_an_assemblage_of_their_own_for_a_cluster() {
     virtually(async {
-        let fleet = Fleet::new().await;
-        fleet
-            .make("rollouts", "web", &rollout("Replace", "v1"))
-            .await;
-        fleet.until_ready("web", 60).await;
+        let fleet = Fleet::settled("Replace", "v1").await;
         let extra = json!({
             "clusterName": "berlin", "kubeconfigRef": {"name": "berlin-kubeconfig"},
             "assemblage": {"syncs": [{

@@ -4,9 +4,7 @@ use serde_json::{Value, json};
 use slipway_apiserver::faults::{Fault, Frequency, Match};
 use slipway_apiserver::status::Status;
 
-use crate::stage::{Fleet, of_cluster, rollout, secs, virtually};
-
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+use crate::stage::{DEFINITIONS, Fleet, of_cluster, rollout, secs, virtually};
 
 /// Makes berlin refuse what it took before; gives how to undo it.
 async fn tighten(fleet: &Fleet, definition: &str, change: impl FnOnce(&mut Value)) -> Value {

@@ -2,16 +2,12 @@
 
 use serde_json::json;
 
-use crate::stage::{CLUSTERS, Fleet, is_ready, module, rollout, secs, virtually};
+use crate::stage::{CLUSTERS, Fleet, is_ready, module, secs, virtually};
 
 #[test]
 fn all_clusters_get_a_change_at_once_and_its_module_is_changed_in_place() {
     virtually(async {
-        let fleet = Fleet::new().await;
-        fleet
-            .make("rollouts", "web", &rollout("Replace", "v1"))
-            .await;
-        fleet.until_ready("web", 60).await;
+        let fleet = Fleet::settled("Replace", "v1").await;
         let made = fleet.get("modules", "web").await.unwrap();
         fleet.roll("web", "v2").await;
         let mut seen = Vec::new();

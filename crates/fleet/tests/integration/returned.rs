@@ -89,11 +89,7 @@ fn what_was_forgotten_is_let_go_also_when_its_cluster_is_back() {
 #[test]
 fn an_assemblage_that_goes_in_its_cluster_is_told_at_once() {
     virtually(async {
-        let fleet = Fleet::new().await;
-        fleet
-            .make("rollouts", "web", &rollout("Replace", "v1"))
-            .await;
-        fleet.until_ready("web", 60).await;
+        let fleet = Fleet::settled("Replace", "v1").await;
         let berlin = &fleet.leaves["berlin"];
         let path = format!("{KUSTOMIZATIONS}/berlin-web");
         berlin.patch(&path, &held(&["flux.dev/prune"])).await;

@@ -28,6 +28,9 @@ const WEAK: &str = "weak";
 pub(crate) const NAMESPACE: &str = "fleet";
 pub(crate) const CLUSTERS: [&str; 3] = ["berlin", "paris", "rome"];
 
+/// Where it is said which kinds there are.
+pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
 const FLEET: &str = "/apis/fleet.squaremo.dev/v1alpha1/namespaces/fleet";
 
 /// One API server.
@@ -56,8 +59,22 @@ impl Server {
     }
 
     pub(crate) async fn define(&self, definition: &Value) {
-        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-        self.create(path, definition).await;
+        self.create(DEFINITIONS, definition).await;
+    }
+
+    /// It does not know any more what an Assemblage is.
+    pub(crate) async fn undefine_assemblages(&self) {
+        let path = format!("{DEFINITIONS}/assemblages.fleet.squaremo.dev");
+        self.delete(&path).await;
+    }
+
+    /// The definition of Assemblages comes to it, and nothing of it.
+    pub(crate) async fn define_assemblages(&self) {
+        for definition in definitions::fleet() {
+            if definition["spec"]["names"]["kind"] == "Assemblage" {
+                self.define(&definition).await;
+            }
+        }
     }
 
     /// How long there has been something.
@@ -217,6 +234,29 @@ impl Fleet {
     /// A hub that knows three clusters: berlin and paris of Cluster API, rome by a Secret.
     pub(crate) async fn new() -> Self {
         let mut fleet = Self::empty().await;
+        for name in CLUSTERS {
+            fleet.register(name).await;
+        }
+        fleet.start();
+        fleet
+    }
+
+    /// The same, and all are ready with the Rollout `web`.
+    pub(crate) async fn settled(strategy: &str, tag: &str) -> Self {
+        let fleet = Self::new().await;
+        let web = rollout(strategy, tag);
+        fleet.make("rollouts", "web", &web).await;
+        fleet.until_ready("web", 120).await;
+        fleet
+    }
+
+    /// A hub whose clusters do not know what an Assemblage is.
+    pub(crate) async fn bare() -> Self {
+        let mut fleet = Self::empty().await;
+        for leaf in fleet.leaves.values() {
+            leaf.undefine_assemblages().await;
+        }
+        secs(10).await;
         for name in CLUSTERS {
             fleet.register(name).await;
         }

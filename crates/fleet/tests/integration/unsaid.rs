@@ -21,11 +21,7 @@ async fn until_waiting(fleet: &Fleet, reason: &str) -> Value {
 #[test]
 fn an_agent_that_does_not_run_is_told_of() {
     virtually(async {
-        let mut fleet = Fleet::new().await;
-        fleet
-            .make("rollouts", "web", &rollout("Incremental", "v1"))
-            .await;
-        fleet.until_ready("web", 120).await;
+        let mut fleet = Fleet::settled("Incremental", "v1").await;
         fleet.stop_agents();
         fleet.roll("web", "v2").await;
         let hold = until_waiting(&fleet, "AgentSilent").await;
@@ -79,11 +75,7 @@ fn why_a_new_cluster_cannot_be_reached_is_told_on_the_rollout() {
 #[test]
 fn a_touched_kubeconfig_is_nobodys_news() {
     virtually(async {
-        let fleet = Fleet::new().await;
-        fleet
-            .make("rollouts", "web", &rollout("Incremental", "v1"))
-            .await;
-        fleet.until_ready("web", 120).await;
+        let fleet = Fleet::settled("Incremental", "v1").await;
         secs(120).await;
         let writes = fleet.hub.writes().len();
         for name in ["rome", "berlin-kubeconfig"] {
