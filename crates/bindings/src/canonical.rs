@@ -33,18 +33,18 @@ fn write(value: &Value, out: &mut String) {
             out.push(']');
         }
         Value::Object(fields) => {
-            let mut keys: Vec<&String> = fields.keys().collect();
-            keys.sort();
+            let mut fields: Vec<(&String, &Value)> = fields.iter().collect();
+            fields.sort_by_key(|(key, _)| *key);
             out.push('{');
-            for (place, key) in keys.into_iter().enumerate() {
+            for (place, (key, value)) in fields.into_iter().enumerate() {
                 comma(place, out);
-                out.push_str(&quoted(key));
+                quote(key, out);
                 out.push(':');
-                write(fields.get(key).unwrap_or(&Value::Null), out);
+                write(value, out);
             }
             out.push('}');
         }
-        Value::String(text) => out.push_str(&quoted(text)),
+        Value::String(text) => quote(text, out),
         Value::Null => out.push_str("null"),
         Value::Bool(truth) => out.push_str(if *truth { "true" } else { "false" }),
     }
@@ -56,8 +56,16 @@ fn comma(place: usize, out: &mut String) {
     }
 }
 
-fn quoted(text: &str) -> String {
-    Value::String(text.to_owned()).to_string()
+/// Nearly no text has anything in it that has to be escaped.
+fn quote(text: &str, out: &mut String) {
+    let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
+    if text.bytes().all(is_plain) {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    } else {
+        out.push_str(&Value::from(text).to_string());
+    }
 }
 
 /// A whole number has no point: `1.0` and `1` are the same value.
@@ -103,5 +111,19 @@ mod tests {
             assert_eq!(text(&value).as_deref(), Some(expected));
         }
         assert_eq!(text(&Value::Null), None);
+    }
+
+    /// What has no fractions in it is as JSON is written anyway, whatever is to be escaped.
+    #[test]
+    fn texts_are_quoted_as_json_has_them() {
+        let odd: String = (0..0x180).filter_map(char::from_u32).collect();
+        let mut all: Vec<Value> = odd.chars().map(|c| json!(c.to_string())).collect();
+        all.extend([
+            json!(odd),
+            json!({"a\"b": {(odd.clone()): "\u{1f600}\u{7f}"}}),
+        ]);
+        for value in all {
+            assert_eq!(super::json(&value), value.to_string());
+        }
     }
 }

@@ -30,7 +30,7 @@ use slipway_kernel::{
 };
 
 use crate::expansion::Expansion;
-use crate::observe::seen::{Assembled, Whole};
+use crate::observe::seen::{Assembled, RemoteSeen, Whole};
 use crate::reasons::Reason;
 use crate::steps::Steps;
 use crate::{Settings, gauges, kinds, work};
@@ -111,9 +111,7 @@ impl Controller for Hub {
         let (kind, name) = work::object(key).filter(|_| key.cluster.is_local())?;
         let is_remote = kind == kinds::REMOTE_ASSEMBLAGE;
         let view = View::new(stores);
-        let found = view
-            .get(&kind, &key.namespace, name)
-            .filter(|_| is_remote)?;
+        let found = is_remote.then(|| view.remote(&key.namespace, name))??;
         Some(view::member_of(found.meta(), found.body().object()))
     }
 
@@ -133,7 +131,7 @@ impl Controller for Hub {
     fn keys(&self, stores: &Stores) -> Vec<Key> {
         let view = View::new(stores);
         let mut all = at_home(&view);
-        for remote in entries(&view, &kinds::REMOTE_ASSEMBLAGE) {
+        for remote in every_remote(&view) {
             let member = view::member_of(remote.meta(), remote.body().object());
             let meta = remote.meta();
             all.push(work::over_there(&member, &meta.namespace, &meta.name));
@@ -241,6 +239,13 @@ fn entries(view: &View<'_>, kind: &Kind) -> Vec<Item<Whole>> {
     all.filter_map(Item::of).collect()
 }
 
+fn every_remote(view: &View<'_>) -> Vec<Item<RemoteSeen>> {
+    let kind = &kinds::REMOTE_ASSEMBLAGE;
+    let store = view.stores.typed::<RemoteSeen>(&view.home, kind);
+    let all = store.into_iter().flat_map(Store::objects);
+    all.filter_map(Item::of).collect()
+}
+
 fn bootstraps(view: &View<'_>) -> Vec<Item<Assembled>> {
     let all = view.every_assemblage();
     all.filter(|item| item.body().cluster().is_some()).collect()
@@ -249,24 +254,20 @@ fn bootstraps(view: &View<'_>) -> Vec<Item<Assembled>> {
 /// All work at home.
 fn at_home(view: &View<'_>) -> Vec<Key> {
     let mut all = Vec::new();
-    for kind in [
-        kinds::ROLLOUT,
-        kinds::MODULE,
-        kinds::BOOTSTRAP_MODULE,
-        kinds::REMOTE_ASSEMBLAGE,
-    ] {
-        let items = entries(view, &kind);
-        all.extend(
-            items
-                .iter()
-                .map(|item| work::at_home(&kind, &item.meta().namespace, &item.meta().name)),
-        );
+    let mut add = |kind: &Kind, meta: &Meta| {
+        all.push(work::at_home(kind, &meta.namespace, &meta.name));
+    };
+    for kind in [kinds::ROLLOUT, kinds::MODULE, kinds::BOOTSTRAP_MODULE] {
+        for item in entries(view, &kind) {
+            add(&kind, item.meta());
+        }
     }
-    let bootstraps = bootstraps(view);
-    all.extend(bootstraps.iter().map(|item| {
-        let meta = item.meta();
-        work::at_home(&kinds::ASSEMBLAGE, &meta.namespace, &meta.name)
-    }));
+    for item in every_remote(view) {
+        add(&kinds::REMOTE_ASSEMBLAGE, item.meta());
+    }
+    for item in bootstraps(view) {
+        add(&kinds::ASSEMBLAGE, item.meta());
+    }
     all
 }
 
@@ -277,7 +278,7 @@ fn by_referred(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
     if !meta.namespace.is_empty() {
         keys.retain(|key| key.namespace == meta.namespace);
     }
-    for item in entries(&view, &kinds::REMOTE_ASSEMBLAGE) {
+    for item in every_remote(&view) {
         let of = item.meta();
         if meta.namespace.is_empty() || of.namespace == meta.namespace {
             let member = view::member_of(of, item.body().object());

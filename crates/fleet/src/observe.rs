@@ -12,6 +12,7 @@ pub mod kept;
 pub mod reference;
 pub mod rollout;
 pub mod seen;
+pub mod spelled;
 
 use std::collections::{BTreeMap, BTreeSet};
 

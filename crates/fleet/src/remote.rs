@@ -10,6 +10,7 @@
 
 pub mod fill;
 mod leaf;
+mod looked;
 mod silence;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,18 +23,21 @@ use slipway_api::fleet::names::COPIED_FOR;
 use slipway_api::fleet::sync::NamedSync;
 use slipway_api::fleet::{MAX_SYNCS, SyncSummary};
 use slipway_api::names::FIELD_MANAGER;
-use slipway_bindings::{Text, revision};
+use slipway_bindings::Text;
 use slipway_kernel::fields::text;
 
 use crate::kinds;
+use crate::observe::spelled::Spelled;
 use crate::reasons::Reason;
 use crate::reasons::condition::DELETING;
 use crate::render::Applied;
 use crate::render::assignment::{self, Place};
 use crate::specialise::{Assigned, Specialised};
 
+use leaf::Line;
 pub(crate) use leaf::is_elsewhere;
 pub use leaf::{Leaf, WRITTEN};
+use looked::Looked;
 
 /// All that the plan of one `RemoteAssemblage` depends on.
 #[derive(Debug, Clone, Default)]
@@ -53,7 +57,7 @@ pub struct World {
     /// How many syncs that nobody has assigned here may be taken away, by a person's word.
     pub may_unassign: usize,
     /// Its syncs, and what comes of those that name a module or cannot be read.
-    pub syncs: Vec<(NamedSync, Option<Specialised<Assigned>>)>,
+    pub syncs: Vec<(Spelled, Option<Specialised<Assigned>>)>,
     /// Its status, as stored.
     pub before: AssemblageStatus,
     /// Whether the cluster can be reached, and what is in it has been seen.
@@ -113,20 +117,12 @@ impl Decision {
 
 /// Decides about a `RemoteAssemblage`.
 pub fn decide(world: &World, now: Timestamp) -> Decision {
-    let wanted: Vec<Wanted<'_>> = world
-        .syncs
-        .iter()
-        .map(|one| Wanted::of(world, one))
-        .collect();
-    let mut decision = Decision {
-        kept: world.kept(),
-        ..Decision::default()
-    };
-    if world.is_open() {
-        write(world, &wanted, &mut decision);
-    }
+    let looked = Looked::of(world);
+    let wanted = world.wanted();
+    let mut decision = writes(world, &wanted, &looked);
     decision.followed = world.followed();
-    decision.syncs = wanted.iter().map(|one| one.status(world, now)).collect();
+    let told = wanted.iter().map(|one| one.status(world, &looked, now));
+    decision.syncs = told.collect();
     let going = world.going(&decision.kept, now);
     let room = MAX_SYNCS.saturating_sub(decision.syncs.len());
     decision.syncs.extend(going.into_iter().take(room));
@@ -135,37 +131,54 @@ pub fn decide(world: &World, now: Timestamp) -> Decision {
     decision
 }
 
+/// Decides what is to be written into its cluster, and nothing of what is told at home: whoever writes there needs neither what the
+/// cluster tells nor since when it does.
+pub fn decide_writes(world: &World) -> Decision {
+    writes(world, &world.wanted(), &Looked::of(world))
+}
+
+fn writes(world: &World, wanted: &[Wanted<'_>], looked: &Looked<'_>) -> Decision {
+    let mut decision = Decision {
+        kept: world.kept(),
+        ..Decision::default()
+    };
+    if world.is_open() {
+        write(world, wanted, looked, &mut decision);
+    }
+    decision
+}
+
 /// A sync as it is to be in the cluster.
 struct Wanted<'a> {
     name: &'a str,
     /// None if it was never there and cannot be filled in.
-    sync: Option<NamedSync>,
+    sync: Option<Spelled>,
     /// The Secret with values that is made for it on the way, if one is.
     made: Option<&'a str>,
     blocked: Option<(&'static str, &'a str)>,
 }
 
 impl<'a> Wanted<'a> {
-    fn of(world: &World, (sync, filled): &'a (NamedSync, Option<Specialised<Assigned>>)) -> Self {
+    fn of(world: &World, (sync, filled): &'a (Spelled, Option<Specialised<Assigned>>)) -> Self {
         let (mut made, mut blocked) = (None, None);
         let found = match filled {
             None => Some(sync.clone()),
             Some(Specialised::Done(assigned)) => {
                 made = assigned.secret.as_ref().map(|(name, _)| name.as_str());
-                Some(assigned.sync.clone())
+                Some(Spelled::of(&assigned.sync))
             }
             // It stays as it was, and so does what is told of it.
-            Some(Specialised::Unread { .. }) => world.in_leaf(&sync.name),
+            Some(Specialised::Unread { .. }) => world.at_leaf(sync.name()).cloned(),
             Some(Specialised::Blocked {
                 reason, message, ..
             }) => {
                 blocked = Some((*reason, message.as_str()));
-                world.in_leaf(&sync.name)
+                world.at_leaf(sync.name()).cloned()
             }
         };
         Self {
-            name: &sync.name,
-            sync: found.map(named),
+            name: sync.name(),
+            sync: found.map(|sync| sync.with_revision().into_owned()),
             made,
             blocked,
         }
@@ -173,7 +186,7 @@ impl<'a> Wanted<'a> {
 
     /// The Secrets that have to be in the cluster before it, and are not.
     fn missing<'b>(&'b self, world: &'b World) -> impl Iterator<Item = &'b str> {
-        let referred = self.sync.iter().flat_map(secrets_of);
+        let referred = self.sync.iter().flat_map(Spelled::secrets);
         let referred = referred.filter(move |name| world.secrets.contains(*name));
         let all = referred.chain(self.made);
         all.filter(move |name| !world.copied.contains(*name))
@@ -187,22 +200,15 @@ impl<'a> Wanted<'a> {
     }
 
     /// How far it is: what the cluster tells of exactly this.
-    fn status(&self, world: &World, now: Timestamp) -> SyncStatus {
-        let before = world
-            .before
-            .syncs
-            .iter()
-            .find(|known| known.name == self.name);
-        let revision = self.sync.as_ref().and_then(|sync| sync.revision.clone());
+    fn status(&self, world: &World, looked: &Looked<'_>, now: Timestamp) -> SyncStatus {
+        let before = looked.before(self.name);
+        let revision = self.sync.as_ref().and_then(Spelled::revision);
+        let is_of_this = |known: &SyncStatus| known.observed_revision.as_deref() == revision;
         let leaf = world.leaf.as_ref();
-        let seen = leaf
-            .zip(self.sync.as_ref())
-            .and_then(|(leaf, sync)| leaf.told(sync));
+        let seen = self.sync.as_ref().and_then(|sync| looked.told(sync));
         // What is news has to be of what is there now: it may be of an earlier time at which the same was there.
         let is_known = |told: &SyncStatus| {
-            before.is_some_and(|before| {
-                before.state == told.state && before.observed_revision == revision
-            })
+            before.is_some_and(|before| before.state == told.state && is_of_this(before))
         };
         let told = seen.filter(|told| leaf.is_some_and(Leaf::is_observed) || is_known(told));
         let refused = self.refused(world);
@@ -219,17 +225,17 @@ impl<'a> Wanted<'a> {
             (None, Some(told)) if world.is_open() => told.clone(),
             // What was known stays known of the same revision: it is told elsewhere that the cluster cannot be reached.
             (None, _) => {
-                let known = before.filter(|known| known.observed_revision == revision);
+                let known = before.filter(|known| is_of_this(known));
                 let still = known.filter(|_| !world.is_open() || seen.is_some());
-                let awaited = || silence::awaited(world, self.sync.as_ref(), known, now);
+                let is_there = self.sync.as_ref().is_some_and(|sync| looked.has(sync));
+                let awaited = || silence::awaited(world, is_there, known, now);
                 still.cloned().unwrap_or_else(awaited)
             }
         };
-        let same =
-            before.filter(|known| known.state == made.state && known.observed_revision == revision);
+        let same = before.filter(|known| known.state == made.state && is_of_this(known));
         SyncStatus {
             name: self.name.to_owned(),
-            observed_revision: revision,
+            observed_revision: revision.map(str::to_owned),
             observed_sync: None,
             // The time at which it was seen here: clocks of clusters differ.
             since: same
@@ -251,48 +257,36 @@ fn going() -> SyncStatus {
 }
 
 impl World {
+    fn wanted(&self) -> Vec<Wanted<'_>> {
+        let all = self.syncs.iter();
+        all.map(|one| Wanted::of(self, one)).collect()
+    }
+
     /// The syncs as they are written: also those that are in the cluster already and cannot be read, or that nobody has assigned here,
     /// as they are there.
-    fn list(&self, syncs: &[&NamedSync], kept: &BTreeSet<String>) -> Vec<Value> {
-        let is_wanted = |name: &str| self.syncs.iter().any(|(sync, _)| sync.name == name);
-        let is_listed = |name: &str| syncs.iter().any(|sync| sync.name == name);
+    fn list<'a>(&'a self, syncs: &[&'a Spelled], kept: &BTreeSet<String>) -> Vec<Line<'a>> {
+        let is_wanted = |name: &str| self.syncs.iter().any(|(sync, _)| sync.name() == name);
+        let is_listed = |name: &str| syncs.iter().any(|sync| sync.name() == name);
         let unread = self.leaf.iter().flat_map(|leaf| &leaf.unread);
         let unread = unread.filter(|sync| {
             let name = text(sync, "/name");
             name.is_some_and(|name| (is_wanted(name) && !is_listed(name)) || kept.contains(name))
         });
         let strange = self.leaf.iter().flat_map(|leaf| &leaf.syncs);
-        let strange = strange.filter(|sync| kept.contains(&sync.name));
-        let written = syncs.iter().copied().chain(strange);
-        let written = written.map(serde_json::to_value).filter_map(Result::ok);
-        written.chain(unread.cloned()).collect()
+        let strange = strange.filter(|sync| kept.contains(sync.name()));
+        let written = syncs.iter().copied().chain(strange).map(Line::Read);
+        written.chain(unread.map(Line::Unread)).collect()
     }
 
-    fn in_leaf(&self, name: &str) -> Option<NamedSync> {
-        self.at_leaf(name).cloned()
-    }
-
-    fn at_leaf(&self, name: &str) -> Option<&NamedSync> {
+    fn at_leaf(&self, name: &str) -> Option<&Spelled> {
         let mut all = self.leaf.iter().flat_map(|leaf| &leaf.syncs);
-        all.find(|sync| sync.name == name)
-    }
-}
-
-/// A sync without a revision gets one: what the cluster tells has to be about something.
-fn named(sync: NamedSync) -> NamedSync {
-    let revision = match &sync.revision {
-        Some(revision) => revision.clone(),
-        None => revision::of_template(&sync),
-    };
-    NamedSync {
-        revision: Some(revision),
-        ..sync
+        all.find(|sync| sync.name() == name)
     }
 }
 
 /// What is written into the cluster: Secrets, and the Assemblage, if it is not as wanted. A sync whose Secrets are not there stays as it
 /// is there: what the cluster does not take of one keeps no other waiting.
-fn write(world: &World, wanted: &[Wanted<'_>], decision: &mut Decision) {
+fn write(world: &World, wanted: &[Wanted<'_>], looked: &Looked<'_>, decision: &mut Decision) {
     let remembered = world.remembered();
     // What is not remembered yet stays in the cluster as it is there too: the status says its name first.
     let is_known = |one: &&Wanted<'_>| remembered.contains(one.name);
@@ -304,11 +298,11 @@ fn write(world: &World, wanted: &[Wanted<'_>], decision: &mut Decision) {
             world.at_leaf(one.name)
         }
     });
-    let syncs: Vec<&NamedSync> = syncs.collect();
+    let syncs: Vec<&Spelled> = syncs.collect();
     let needed = wanted.iter().filter(is_known);
     let needed = needed.filter_map(|one| one.sync.as_ref());
     let needed = needed.chain(syncs.iter().copied());
-    let used: BTreeSet<&str> = needed.flat_map(secrets_of).collect();
+    let used: BTreeSet<&str> = needed.flat_map(Spelled::secrets).collect();
     let missing = used
         .iter()
         .filter(|name| world.secrets.contains(**name) && !world.copied.contains(**name));
@@ -322,15 +316,8 @@ fn write(world: &World, wanted: &[Wanted<'_>], decision: &mut Decision) {
         // There is nothing to be written yet.
         return;
     }
-    let there: BTreeMap<&str, &NamedSync> = world
-        .leaf
-        .iter()
-        .flat_map(|leaf| &leaf.syncs)
-        .map(|sync| (sync.name.as_str(), sync))
-        .collect();
     let is_written = leaf.is_some_and(|leaf| world.is_written(leaf, &hash, kept));
-    let is_there = |sync: &&NamedSync| there.get(sync.name.as_str()) == Some(sync);
-    if !is_written || !syncs.iter().all(is_there) {
+    if !is_written || !syncs.iter().all(|sync| looked.has(sync)) {
         if let Some(left) = leaf.and_then(|leaf| leaf.without_all_but(&list)) {
             let said = world.annotations(&leaf::hash(&left), kept);
             decision.take_away = Some(leaf::patch(&said, &left));
@@ -342,7 +329,7 @@ fn write(world: &World, wanted: &[Wanted<'_>], decision: &mut Decision) {
         return;
     }
     let still = world.leaf.iter().flat_map(|leaf| &leaf.syncs);
-    let still: BTreeSet<&str> = still.flat_map(secrets_of).collect();
+    let still: BTreeSet<&str> = still.flat_map(Spelled::secrets).collect();
     let unused = world.own.iter();
     let unused =
         unused.filter(|name| !used.contains(name.as_str()) && !still.contains(name.as_str()));
@@ -370,18 +357,8 @@ fn made(world: &World) -> Vec<Applied> {
     missing.map(by).collect()
 }
 
-/// The Secrets that a sync's bindings refer to.
-fn secrets_of(sync: &NamedSync) -> impl Iterator<Item = &str> {
-    let fields = sync
-        .bindings
-        .iter()
-        .filter_map(|binding| binding.object_field_ref.as_ref());
-    fields
-        .filter(|field| field.kind == "Secret")
-        .map(|field| field.name.as_str())
-}
-
-fn assemblage(world: &World, syncs: &[Value], annotations: &Value) -> Applied {
+fn assemblage(world: &World, syncs: &[Line<'_>], annotations: &Value) -> Applied {
+    let syncs: Vec<Value> = syncs.iter().map(Line::value).collect();
     let (object, body) = crate::render::object(
         kinds::ASSEMBLAGE,
         &world.namespace,

@@ -12,7 +12,7 @@ use super::triggers::{
 };
 use crate::assemblage::{KustomizationSeen, SourceSeen};
 use crate::kinds;
-use crate::observe::seen::{Assembled, Bare, Whole};
+use crate::observe::seen::{Assembled, Bare, RemoteSeen, Whole};
 
 /// Secrets that stand for clusters.
 pub(crate) const CLUSTERS: &str = "clusters";
@@ -57,7 +57,7 @@ pub(crate) fn interests() -> Vec<Interest> {
         Interest::of::<Whole>(kinds::ROLLOUT, itself),
         Interest::of::<Whole>(kinds::MODULE, by_module),
         Interest::of::<Whole>(kinds::BOOTSTRAP_MODULE, by_bootstrap_module),
-        Interest::of::<Whole>(kinds::REMOTE_ASSEMBLAGE, by_remote)
+        Interest::of::<RemoteSeen>(kinds::REMOTE_ASSEMBLAGE, by_remote)
             .indexed(OF_CLUSTER, of_cluster)
             .indexed(OF_UID, of_uid)
             .indexed(NAMING, naming)

@@ -75,8 +75,8 @@ pub(super) fn over_there(
         return Some(steps.plan);
     }
     // What home may not read is told at home; here it stays as it was.
-    let (world, is_unread) = one.world(&Facts::default(), true);
-    let decision = remote::decide(&world, now);
+    let (world, is_unread) = one.world_there(&Facts::default());
+    let decision = remote::decide_writes(&world);
     if is_unread && let Some(at) = later(now, super::rollout::READING) {
         steps.plan.wake(at);
     }

@@ -12,7 +12,7 @@ use slipway_kernel::{ClusterId, Member, ObjectRef};
 use super::view::{View, cluster_of, reference};
 use crate::observe::cluster::{self, Registered};
 use crate::observe::kept::Kept;
-use crate::observe::seen::Whole;
+use crate::observe::seen::RemoteSeen;
 use crate::{kinds, work};
 
 /// All members: clusters whose control plane has been there, and whatever else an assemblage is about.
@@ -23,8 +23,8 @@ pub(super) fn all(view: &View<'_>) -> Vec<Member> {
     }
     let remotes = view
         .stores
-        .typed::<Whole>(&view.home, &kinds::REMOTE_ASSEMBLAGE);
-    for remote in remotes.into_iter().flat_map(Store::entries::<Whole>) {
+        .typed::<RemoteSeen>(&view.home, &kinds::REMOTE_ASSEMBLAGE);
+    for remote in remotes.into_iter().flat_map(Store::entries::<RemoteSeen>) {
         let cluster = cluster_of(remote.body.object());
         names.insert(work::member(&remote.meta.namespace, cluster));
     }

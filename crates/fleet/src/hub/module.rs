@@ -138,7 +138,7 @@ fn referring(view: &View<'_>, kind: &Kind, item: &Item<Whole>) -> Vec<SyncStatus
         let syncs = assemblage.syncs().iter();
         let naming = syncs.filter(|sync| sync.module() == Some(meta.name.as_str()));
         // Only what is told of those is read: they may be one of a hundred.
-        let told = naming.map(|sync| assemblage.told_of(sync.name()?));
+        let told = naming.map(|sync| assemblage.sync_status(sync.name()?));
         all.extend(told.map(Option::unwrap_or_default));
     };
     if *kind == kinds::MODULE {

@@ -185,7 +185,7 @@ fn seen(view: &View<'_>, facts: &Facts, namespace: &str, uid: &str) -> Vec<Claim
         // Who was led here by another one's kubeconfig has no claim.
         is_its && record_of(object).is_none() && strayed(view, namespace, object).is_none()
     };
-    let remotes = view.all(&kinds::REMOTE_ASSEMBLAGE, namespace);
+    let remotes = view.all_remotes(namespace);
     let remotes = remotes.iter().map(|item| item.body().object());
     let bootstraps = view.assemblages(namespace);
     let bootstraps = bootstraps.iter().map(Item::body);

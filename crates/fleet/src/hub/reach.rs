@@ -127,7 +127,7 @@ fn away(
     layer: Layer,
     (cluster, is_assigned): (&Registered, bool),
 ) -> Option<String> {
-    let remote = view.get(&kinds::REMOTE_ASSEMBLAGE, &cluster.namespace, &cluster.name);
+    let remote = view.remote(&cluster.namespace, &cluster.name);
     let its = remote.filter(|item| cluster_of(item.body().object()) == cluster.name);
     let told = its.and_then(|item| condition(item.body().object(), REACHABLE));
     if let Some(told) = told {

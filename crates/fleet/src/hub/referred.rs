@@ -19,7 +19,7 @@ use crate::expansion::Expansion;
 use crate::kinds;
 use crate::observe::assemblage::kubeconfig;
 use crate::observe::reference::Place;
-use crate::observe::seen::Whole;
+use crate::observe::seen::RemoteSeen;
 
 /// What bindings refer to in the control plane.
 pub(super) fn all(view: &View<'_>) -> Vec<Interest> {
@@ -126,7 +126,7 @@ pub(super) fn kubeconfigs(view: &View<'_>) -> Vec<Interest> {
     };
     let remotes = view
         .stores
-        .list::<Whole>(&view.home, &kinds::REMOTE_ASSEMBLAGE);
+        .list::<RemoteSeen>(&view.home, &kinds::REMOTE_ASSEMBLAGE);
     for remote in remotes {
         let object = remote.body.object();
         add(&remote.meta.namespace, kubeconfig(object));

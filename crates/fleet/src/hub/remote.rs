@@ -17,7 +17,7 @@ use crate::kinds;
 use crate::observe::cluster::{self, Registered};
 use crate::observe::kept::Kept;
 use crate::observe::reference::Place;
-use crate::observe::seen::{Assembled, Bare, Whole};
+use crate::observe::seen::{Assembled, Bare, RemoteSeen};
 use crate::remote::fill::fill;
 use crate::remote::{Leaf, World, is_elsewhere, unreadable};
 use crate::render::assignment::label;
@@ -26,13 +26,13 @@ use crate::specialise::Specialised;
 /// What is known of one `RemoteAssemblage`.
 pub(crate) struct Remote<'a> {
     pub(crate) view: &'a View<'a>,
-    pub(crate) item: Item<Whole>,
+    pub(crate) item: Item<RemoteSeen>,
     pub(super) member: ClusterId,
 }
 
 impl<'a> Remote<'a> {
     pub(crate) fn find(view: &'a View<'a>, namespace: &str, name: &str) -> Option<Self> {
-        let item = view.get(&kinds::REMOTE_ASSEMBLAGE, namespace, name)?;
+        let item = view.remote(namespace, name)?;
         let member = member_of(item.meta(), item.body().object());
         Some(Self { view, item, member })
     }
@@ -85,21 +85,37 @@ impl<'a> Remote<'a> {
 
     /// The world of its plan, and whether something has to be read for it.
     pub(super) fn world(&self, facts: &Facts, is_reachable: bool) -> (World, bool) {
+        self.world_with(facts, is_reachable, Leaf::read)
+    }
+
+    /// The same for whoever writes into the cluster, and tells nothing of what that one tells.
+    pub(super) fn world_there(&self, facts: &Facts) -> (World, bool) {
+        self.world_with(facts, true, Leaf::untold)
+    }
+
+    fn world_with(
+        &self,
+        facts: &Facts,
+        is_reachable: bool,
+        read: fn(&Kept) -> Leaf,
+    ) -> (World, bool) {
         let meta = self.item.meta();
         let mut is_unread = false;
         let mut syncs = Vec::new();
         for sync in self.kept().syncs().iter() {
-            let sync = match sync.read::<NamedSync>() {
-                Ok(sync) => sync,
+            let spelled = match sync.spelled() {
+                Ok(spelled) => spelled,
                 Err(error) => {
                     let blocked = unreadable(&sync.value(), &error);
-                    syncs.extend(blocked.map(|(sync, blocked)| (sync, Some(blocked))));
+                    syncs.extend(blocked.map(|(sync, blocked)| (sync.into(), Some(blocked))));
                     continue;
                 }
             };
-            let filled = self.filled(facts, &sync);
+            let is_named = spelled.names_module();
+            let filled = is_named.then(|| self.filled(facts, &spelled.read()));
+            let filled = filled.flatten();
             is_unread |= matches!(filled, Some(Specialised::Unread { .. }));
-            syncs.push((sync, filled));
+            syncs.push((spelled, filled));
         }
         let (refused, refused_secrets) =
             super::refused::over_there(facts, self.item.meta(), &self.member);
@@ -118,7 +134,7 @@ impl<'a> Remote<'a> {
             before: self.kept().status(),
             is_reachable,
             reached: None,
-            leaf: self.leaf().map(|leaf| Leaf::read(leaf.body().kept())),
+            leaf: self.leaf().map(|leaf| read(leaf.body().kept())),
             refused,
             refused_secrets,
             secrets: self.secrets(),

@@ -117,10 +117,7 @@ fn gathering<T>(
     let namespace = one.namespace();
     let clusters = view.clusters(namespace);
     let (remotes, bootstraps) = match one.layer() {
-        Layer::Remote => (
-            view.all(&kinds::REMOTE_ASSEMBLAGE, namespace),
-            Vec::<Item<Assembled>>::new(),
-        ),
+        Layer::Remote => (view.all_remotes(namespace), Vec::<Item<Assembled>>::new()),
         Layer::Bootstrap => (Vec::new(), view.assemblages(namespace)),
     };
     let mut assemblages: BTreeMap<String, &Kept> = BTreeMap::new();

@@ -101,7 +101,6 @@ fn tell(
     (member, state): (Option<&Member>, Option<&MemberState>),
     now: Timestamp,
 ) {
-    let before = one.kept().status();
     let known = member.zip(state);
     let blocker = known.and_then(|(member, state)| {
         let unreached = reach::blocker(one.view, member, state);
@@ -114,6 +113,7 @@ fn tell(
     let (mut world, has_unread) = one.world(facts, is_open);
     world.reached = state.filter(|_| is_open).map(|state| state.since);
     let decision = remote::decide(&world, now);
+    let before = &world.before;
     if let Some(at) = decision.look_at.filter(|at| *at > now) {
         steps.plan.wake(at);
     }
@@ -172,7 +172,7 @@ fn tell(
         steps.plan.wake(at);
     }
     let stored = one.object().get("status");
-    steps.status(one.target(), (&before, stored), &after);
+    steps.status(one.target(), (before, stored), &after);
 }
 
 /// Tells which syncs are in the cluster that nobody has assigned here, and how they go.

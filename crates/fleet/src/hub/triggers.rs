@@ -9,21 +9,21 @@ use slipway_kernel::{ClusterId, Key, Kind, Stores};
 
 use super::concern::{is_told, miscounted};
 use super::interests::MODULES;
-use super::view::{View, cluster_of, whole};
+use super::view::{View, cluster_of, remote, whole};
 use crate::assemblage::KustomizationSeen;
 use crate::observe::kept::Kept;
-use crate::observe::seen::{Assembled, Whole};
+use crate::observe::seen::{Assembled, RemoteSeen, Whole};
 use crate::render::assignment::Layer;
 use crate::{kinds, work};
 
 pub(super) fn of_cluster(seen: &Seen) -> Vec<String> {
-    let cluster = whole(seen).map(cluster_of);
+    let cluster = remote(seen).map(cluster_of);
     let value = cluster.map(|cluster| format!("{}/{cluster}", seen.meta.namespace));
     value.into_iter().collect()
 }
 
 pub(super) fn of_uid(seen: &Seen) -> Vec<String> {
-    let uid = whole(seen).and_then(|object| text(object, "/status/cluster/uid"));
+    let uid = remote(seen).and_then(|object| text(object, "/status/cluster/uid"));
     let value = uid.map(|uid| format!("{}/{uid}", seen.meta.namespace));
     value.into_iter().collect()
 }
@@ -40,7 +40,7 @@ pub(super) fn of_values(seen: &Seen) -> Vec<String> {
 
 pub(super) fn naming(seen: &Seen) -> Vec<String> {
     let body = seen.body.as_ref().ok();
-    let Some(object) = body.and_then(|body| body.downcast_ref::<Whole>()) else {
+    let Some(object) = body.and_then(|body| body.downcast_ref::<RemoteSeen>()) else {
         return Vec::new();
     };
     let any = object.kept().names_modules().then(|| MODULES.to_owned());
@@ -95,7 +95,7 @@ fn assigning(
 pub(super) fn by_module(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
     let view = View::new(stores);
     let mut keys = module(&view, &kinds::MODULE, meta);
-    let remotes = view.all(&kinds::REMOTE_ASSEMBLAGE, &meta.namespace);
+    let remotes = view.all_remotes(&meta.namespace);
     for remote in remotes {
         if mentions(remote.body().kept(), &meta.name) {
             keys.extend(of_remote(remote.meta(), remote.body().object()));
@@ -169,7 +169,7 @@ fn of_remote(meta: &Meta, object: &Value) -> [Key; 2] {
 /// work for all who have one there.
 pub(super) fn by_remote(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
     let view = View::new(stores);
-    let found = view.get(&kinds::REMOTE_ASSEMBLAGE, &meta.namespace, &meta.name);
+    let found = view.remote(&meta.namespace, &meta.name);
     let Some(found) = found else {
         let mut keys = assigners(&view, &meta.namespace);
         let member = work::member(&meta.namespace, &meta.name);
@@ -253,7 +253,7 @@ pub(super) fn means_itself(meta: &Meta, _: &Stores) -> Vec<ClusterId> {
 
 pub(super) fn meant_by_remote(meta: &Meta, stores: &Stores) -> Vec<ClusterId> {
     let view = View::new(stores);
-    let found = view.get(&kinds::REMOTE_ASSEMBLAGE, &meta.namespace, &meta.name);
+    let found = view.remote(&meta.namespace, &meta.name);
     let mut all = means_itself(meta, stores);
     if let Some(found) = found {
         let named = work::member(&meta.namespace, cluster_of(found.body().object()));
@@ -271,7 +271,7 @@ pub(super) fn meant_by_kubeconfig(meta: &Meta, stores: &Stores) -> Vec<ClusterId
         .into_iter()
         .collect();
     let view = View::new(stores);
-    for remote in view.all(&kinds::REMOTE_ASSEMBLAGE, &meta.namespace) {
+    for remote in view.all_remotes(&meta.namespace) {
         let object = remote.body().object();
         if text(object, "/spec/kubeconfigRef/name") == Some(&meta.name) {
             all.push(work::member(&meta.namespace, cluster_of(object)));
@@ -301,13 +301,13 @@ pub(super) fn by_one_kubeconfig(cluster: &ClusterId, meta: &Meta, stores: &Store
 /// Secrets with values are what the cluster that they are for waits for.
 pub(super) fn by_values(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
     let view = View::new(stores);
-    let remotes = view.all(&kinds::REMOTE_ASSEMBLAGE, &meta.namespace);
+    let remotes = view.all_remotes(&meta.namespace);
     let found = view.get(&kinds::SECRET, &meta.namespace, &meta.name);
     let label = found.as_ref().and_then(|found| {
         let labels = found.body().object().pointer("/metadata/labels")?;
         labels.get(names::VALUES_FOR)?.as_str()
     });
-    let is_meant = |remote: &&Item<Whole>| {
+    let is_meant = |remote: &&Item<RemoteSeen>| {
         let cluster = cluster_of(remote.body().object());
         label.is_none_or(|label| crate::render::assignment::label(cluster) == label)
     };
@@ -380,8 +380,8 @@ pub(super) fn by_kustomization(_: &ClusterId, meta: &Meta, stores: &Stores) -> V
 /// The assemblage in a member is told at home, and looked at there.
 pub(super) fn by_leaf(cluster: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
     let view = View::new(stores);
-    let found = view.get(&kinds::REMOTE_ASSEMBLAGE, &meta.namespace, &meta.name);
-    let is_meant = |item: &Item<Whole>| {
+    let found = view.remote(&meta.namespace, &meta.name);
+    let is_meant = |item: &Item<RemoteSeen>| {
         let named = cluster_of(item.body().object());
         work::member(&meta.namespace, named) == *cluster
     };

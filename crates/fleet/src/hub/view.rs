@@ -15,7 +15,7 @@ use super::interests::{
     namespace_slot, one_kubeconfig,
 };
 use crate::observe::cluster::{self, Registered, registered};
-use crate::observe::seen::{Assembled, Bare, Whole};
+use crate::observe::seen::{Assembled, Bare, RemoteSeen, Whole};
 use crate::{kinds, work};
 
 /// What is seen in the control plane.
@@ -62,6 +62,19 @@ impl<'a> View<'a> {
     pub(crate) fn get(&self, kind: &Kind, namespace: &str, name: &str) -> Option<Item<Whole>> {
         let store = self.stores.typed::<Whole>(&self.home, kind)?;
         Item::of(store.get(namespace, name)?)
+    }
+
+    /// A `RemoteAssemblage`.
+    pub(crate) fn remote(&self, namespace: &str, name: &str) -> Option<Item<RemoteSeen>> {
+        let kind = &kinds::REMOTE_ASSEMBLAGE;
+        let store = self.stores.typed::<RemoteSeen>(&self.home, kind)?;
+        Item::of(store.get(namespace, name)?)
+    }
+
+    /// All `RemoteAssemblages` of a namespace.
+    pub(crate) fn all_remotes(&self, namespace: &str) -> Vec<Item<RemoteSeen>> {
+        let kind = &kinds::REMOTE_ASSEMBLAGE;
+        items(self.stores.typed::<RemoteSeen>(&self.home, kind), namespace)
     }
 
     /// An assemblage.
@@ -116,7 +129,7 @@ impl<'a> View<'a> {
     /// The names of the clusters for which Secrets stood when they were recorded.
     pub(crate) fn formers(&self, namespace: &str) -> BTreeSet<String> {
         let by_secret = |object: &Value| former(object).map(str::to_owned);
-        let remotes = self.all(&kinds::REMOTE_ASSEMBLAGE, namespace);
+        let remotes = self.all_remotes(namespace);
         let mut all: BTreeSet<String> = remotes
             .iter()
             .filter_map(|item| by_secret(item.body().object()))
@@ -200,34 +213,25 @@ impl<'a> View<'a> {
     }
 
     /// The `RemoteAssemblages` of a cluster; the one of its own name first.
-    pub(crate) fn remotes(&self, namespace: &str, cluster: &str) -> Vec<Item<Whole>> {
-        let mut all = self.indexed(
-            &kinds::REMOTE_ASSEMBLAGE,
-            OF_CLUSTER,
-            &format!("{namespace}/{cluster}"),
-        );
+    pub(crate) fn remotes(&self, namespace: &str, cluster: &str) -> Vec<Item<RemoteSeen>> {
+        let mut all = self.remotes_under(OF_CLUSTER, &format!("{namespace}/{cluster}"));
         all.sort_by_key(|item| item.meta().name != cluster);
         all
     }
 
     /// The `RemoteAssemblages` of a namespace that recorded the cluster of this uid.
-    pub(crate) fn recorded(&self, namespace: &str, uid: &str) -> Vec<Item<Whole>> {
-        self.indexed(
-            &kinds::REMOTE_ASSEMBLAGE,
-            OF_UID,
-            &format!("{namespace}/{uid}"),
-        )
+    pub(crate) fn recorded(&self, namespace: &str, uid: &str) -> Vec<Item<RemoteSeen>> {
+        self.remotes_under(OF_UID, &format!("{namespace}/{uid}"))
     }
 
     /// The `RemoteAssemblages` of all namespaces that name modules.
-    pub(crate) fn naming_modules(&self) -> Vec<Item<Whole>> {
-        self.indexed(&kinds::REMOTE_ASSEMBLAGE, NAMING, MODULES)
+    pub(crate) fn naming_modules(&self) -> Vec<Item<RemoteSeen>> {
+        self.remotes_under(NAMING, MODULES)
     }
 
     /// The `RemoteAssemblages` that name a module.
-    pub(crate) fn remotes_naming(&self, namespace: &str, module: &str) -> Vec<Item<Whole>> {
-        let module = format!("{namespace}/{module}");
-        self.indexed(&kinds::REMOTE_ASSEMBLAGE, NAMING, &module)
+    pub(crate) fn remotes_naming(&self, namespace: &str, module: &str) -> Vec<Item<RemoteSeen>> {
+        self.remotes_under(NAMING, &format!("{namespace}/{module}"))
     }
 
     /// The `Assemblage`s that name a bootstrap module.
@@ -246,7 +250,7 @@ impl<'a> View<'a> {
         let (stores, home) = (self.stores, &self.home);
         let module = format!("{namespace}/{module}");
         if *kind == kinds::MODULE {
-            stores.count_indexed::<Whole>(home, &kinds::REMOTE_ASSEMBLAGE, NAMING, &module)
+            stores.count_indexed::<RemoteSeen>(home, &kinds::REMOTE_ASSEMBLAGE, NAMING, &module)
         } else {
             stores.count_indexed::<Assembled>(home, &kinds::ASSEMBLAGE, NAMING, &module)
         }
@@ -255,16 +259,22 @@ impl<'a> View<'a> {
     /// The Secrets with values of a namespace of which a label says this.
     pub(crate) fn values(&self, namespace: &str, label: &str, value: &str) -> Vec<Item<Whole>> {
         let said = format!("{namespace}/{label}={value}");
-        self.indexed(&kinds::SECRET, VALUES, &said)
+        let (stores, kind) = (self.stores, &kinds::SECRET);
+        let found = stores.indexed::<Whole>(&self.home, kind, VALUES, &said);
+        let found = found.map(|entry| entry.meta);
+        found
+            .filter_map(|meta| self.get(kind, &meta.namespace, &meta.name))
+            .collect()
     }
 
-    fn indexed(&self, kind: &Kind, index: &'static str, value: &str) -> Vec<Item<Whole>> {
-        let found = self.stores.indexed::<Whole>(&self.home, kind, index, value);
-        let found = found.filter_map(|entry| {
-            let meta = entry.meta;
-            self.get(kind, &meta.namespace, &meta.name)
-        });
-        found.collect()
+    /// The `RemoteAssemblages` that are found under this value.
+    fn remotes_under(&self, index: &'static str, value: &str) -> Vec<Item<RemoteSeen>> {
+        let (stores, kind) = (self.stores, &kinds::REMOTE_ASSEMBLAGE);
+        let found = stores.indexed::<RemoteSeen>(&self.home, kind, index, value);
+        let found = found.map(|entry| entry.meta);
+        found
+            .filter_map(|meta| self.remote(&meta.namespace, &meta.name))
+            .collect()
     }
 
     /// Whether there may be clusters that we have no right to see.
@@ -309,6 +319,12 @@ pub(crate) fn items<T: Projection>(store: Option<&Store>, namespace: &str) -> Ve
 pub(crate) fn whole(seen: &Seen) -> Option<&Value> {
     let body = seen.body.as_ref().ok()?;
     body.downcast_ref::<Whole>().map(Whole::object)
+}
+
+/// What is kept of a `RemoteAssemblage`, without its lists.
+pub(crate) fn remote(seen: &Seen) -> Option<&Value> {
+    let body = seen.body.as_ref().ok()?;
+    body.downcast_ref::<RemoteSeen>().map(RemoteSeen::object)
 }
 
 /// The cluster that an assemblage is about, if a Secret stood for it when it was recorded.

@@ -12,7 +12,7 @@ use super::{Entry, EntryStatus};
 pub fn entry(assemblage: &Kept, name: &str, by: &str) -> Option<Entry> {
     let found = assemblage.syncs().named(name)?.value();
     let assigned_by = text(&found, "/assignedBy");
-    let status = assemblage.told_of(name).map(status);
+    let status = assemblage.sync_status(name).map(status);
     let told = status
         .as_ref()
         .and_then(|status| status.observed.as_deref());

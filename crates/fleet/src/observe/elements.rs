@@ -2,24 +2,31 @@
 //!
 //! A hundred syncs of an assemblage take half a megabyte as values, and each cluster has them twice: in the control plane and in
 //! itself. As text they take a tenth of it; and what a Rollout assigns to a thousand clusters is nearly always the same in all of them.
-//! They are read when somebody asks for them. Whether a text is shared with another object nobody can tell.
+//! So is what is told of it, but for the time since when it is so, which is kept beside the text. They are read when somebody asks for
+//! them. Whether a text is shared with another object nobody can tell.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde::de::{Deserialize, DeserializeOwned};
+use serde_json::{Map, Value};
+use slipway_api::fleet::assemblage::SyncStatus;
+use slipway_api::fleet::sync::NamedSync;
 use slipway_bindings::revision;
 use slipway_kernel::fields::text;
+
+use super::spelled::Spelled;
 
 /// One element of a list. What is in it may be secret.
 pub struct Element {
     name: Option<Box<str>>,
     module: Option<Box<str>>,
-    text: Box<str>,
+    text: Arc<str>,
     hash: OnceLock<Box<str>>,
+    spelled: OnceLock<Spelled>,
 }
 
 impl fmt::Debug for Element {
@@ -55,6 +62,16 @@ impl Element {
         serde_json::from_str(&self.text).or_else(|_| serde_json::from_value(self.value()))
     }
 
+    /// It as a sync that we would write; or what is wrong with it.
+    pub fn spelled(&self) -> Result<Spelled, serde_json::Error> {
+        if let Some(known) = self.spelled.get() {
+            return Ok(known.clone());
+        }
+        let sync = self.read::<NamedSync>()?;
+        let spelled = || Spelled::sharing(&sync, Some(&self.text));
+        Ok(self.spelled.get_or_init(spelled).clone())
+    }
+
     /// A hash of it as it is in the API.
     pub fn hash(&self) -> &str {
         let hash = || revision::of_template(&self.value()).into_boxed_str();
@@ -64,7 +81,14 @@ impl Element {
 
 /// A list of an object.
 #[derive(Debug, Clone, Default)]
-pub struct Elements(Box<[Arc<Element>]>);
+pub struct Elements(Arc<[Arc<Element>]>);
+
+impl PartialEq for Elements {
+    fn eq(&self, other: &Self) -> bool {
+        let mut pairs = self.0.iter().zip(other.0.iter());
+        self.0.len() == other.0.len() && pairs.all(|(one, other)| one.text == other.text)
+    }
+}
 
 impl Elements {
     pub(super) fn of(values: &[&Value]) -> Self {
@@ -80,6 +104,52 @@ impl Elements {
     pub fn named(&self, name: &str) -> Option<&Element> {
         self.iter().find(|one| one.name() == Some(name))
     }
+}
+
+/// What a status tells of syncs.
+#[derive(Debug, Clone, Default)]
+pub struct Told(Box<[(Arc<Element>, Option<Time>)]>);
+
+impl Told {
+    pub(super) fn of(values: &[&Value]) -> Self {
+        Self(values.iter().map(|value| apart(value)).collect())
+    }
+
+    /// All of it, in the order of the object; or what is wrong with one.
+    pub fn read(&self) -> Result<Vec<SyncStatus>, serde_json::Error> {
+        self.0.iter().map(status).collect()
+    }
+
+    /// What is told of the sync of this name, if that can be read.
+    pub fn named(&self, sync: &str) -> Option<SyncStatus> {
+        let mut all = self.0.iter();
+        let found = all.find(|(one, _)| one.name() == Some(sync))?;
+        status(found).ok()
+    }
+}
+
+fn status((told, since): &(Arc<Element>, Option<Time>)) -> Result<SyncStatus, serde_json::Error> {
+    let told = told.read::<SyncStatus>()?;
+    Ok(SyncStatus {
+        since: since.clone().or(told.since),
+        ..told
+    })
+}
+
+/// What is told of a sync, without since when it is so, and that time: no two clusters have the same. What is no time stays where it is.
+fn apart(told: &Value) -> (Arc<Element>, Option<Time>) {
+    const SINCE: &str = "since";
+    let Some(fields) = told.as_object() else {
+        return (Element::of(told), None);
+    };
+    let since = fields.get(SINCE).filter(|since| since.is_string());
+    let since = since.and_then(|since| Time::deserialize(since).ok());
+    if since.is_none() {
+        return (Element::of(told), None);
+    }
+    let rest = fields.iter().filter(|(field, _)| *field != SINCE);
+    let rest: Map<String, Value> = rest.map(|(f, value)| (f.clone(), value.clone())).collect();
+    (Element::of(&Value::Object(rest)), since)
 }
 
 /// The elements that some object has, by a hash of their texts. It keeps none of them: with the last object they go.
@@ -111,8 +181,9 @@ impl Shelf {
         let made = Arc::new(Element {
             name: text(value, "/name").map(Box::from),
             module: text(value, "/module/name").map(Box::from),
-            text: said.into_boxed_str(),
+            text: Arc::from(said),
             hash: OnceLock::new(),
+            spelled: OnceLock::new(),
         });
         self.known.insert(hash, Arc::downgrade(&made));
         if self.known.len() > self.swept_at {
@@ -125,15 +196,21 @@ impl Shelf {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
+    #![allow(
+        clippy::unwrap_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        reason = "tests"
+    )]
 
     use std::sync::Arc;
 
     use serde_json::json;
+    use slipway_api::fleet::assemblage::SyncStatus;
     use slipway_api::fleet::sync::NamedSync;
     use slipway_bindings::revision;
 
-    use super::{Element, Elements, FEW, SHELF};
+    use super::{Element, Elements, FEW, SHELF, Told};
 
     #[test]
     fn what_two_objects_have_is_kept_once_and_goes_with_the_last() {
@@ -180,5 +257,42 @@ mod tests {
             "b"
         );
         assert_eq!(elements.iter().filter_map(Element::name).count(), 2);
+    }
+
+    #[test]
+    fn a_sync_is_spelled_once_for_all_who_have_it() {
+        let value = json!({"name": "spelled once", "revision": "1"});
+        let elements = Elements::of(&[&value, &value.clone(), &json!({"name": 7})]);
+        let all: Vec<_> = elements.iter().map(Element::spelled).collect();
+        let [Ok(one), Ok(same), Err(wrong)] = all.as_slice() else {
+            panic!("{all:?}");
+        };
+        assert!(std::ptr::eq(one.canonical(), same.canonical()));
+        let read = serde_json::from_value::<NamedSync>(json!({"name": 7}));
+        assert_eq!(wrong.to_string(), read.unwrap_err().to_string());
+    }
+
+    #[test]
+    fn what_is_told_is_kept_once_whenever_it_was_so_first() {
+        let of = |since: &str| json!({"name": "told once", "state": "failed", "message": "no", "since": since});
+        let values = ["2026-01-05T00:00:00Z", "2026-03-05T00:00:00.25+01:00"].map(of);
+        let told = Told::of(&values.each_ref());
+        let read: Vec<SyncStatus> = values
+            .iter()
+            .map(|value| serde_json::from_value(value.clone()).unwrap())
+            .collect();
+        assert_eq!(told.read().unwrap(), read);
+        assert_eq!(told.named("told once").unwrap(), read[0]);
+        assert!(Arc::ptr_eq(&told.0[0].0, &told.0[1].0));
+        for odd in [json!("long ago"), json!(7), json!({"time": 1})] {
+            let value = json!({"name": "odd", "since": odd});
+            let wrong = serde_json::from_value::<SyncStatus>(value.clone()).unwrap_err();
+            let odd = Told::of(&[&value]);
+            assert_eq!(odd.read().unwrap_err().to_string(), wrong.to_string());
+            assert_eq!(odd.named("odd"), None);
+        }
+        let plain = Told::of(&[&json!({"name": "a", "since": null}), &json!({"name": "b"})]);
+        assert_eq!(plain.read().unwrap().len(), 2);
+        assert_eq!(plain.named("none"), None);
     }
 }

@@ -1,25 +1,27 @@
-//! An object as it is kept: all of it, with the long lists of assemblages apart ([`super::elements`]).
+//! An assemblage as it is kept, of either kind: all of it, with its long lists apart ([`super::elements`]).
 
 use std::fmt;
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use slipway_api::fleet::assemblage::{AssemblageStatus, SyncStatus};
 use slipway_kernel::fields::{list, text};
 
-use super::elements::{Element, Elements};
+use super::elements::{Elements, Told};
 
-/// Where syncs are in a spec.
-const SYNCS: [&[&str]; 2] = [&["assemblage", "syncs"], &["syncs"]];
-/// Where a status tells of them.
-const TOLD: [&[&str]; 1] = [&["syncs"]];
+/// Where the syncs of a `RemoteAssemblage` are.
+const OF_REMOTE: &[&str] = &["spec", "assemblage", "syncs"];
+/// Where those of an `Assemblage` are.
+const OF_ASSEMBLAGE: &[&str] = &["spec", "syncs"];
+/// Where the status of either tells of them.
+const TOLD: &[&str] = &["status", "syncs"];
 
-/// An object. What is in it may be secret.
+/// An assemblage. What is in it may be secret.
 #[derive(Clone, Default)]
 pub struct Kept {
     object: Value,
     syncs: Elements,
-    told: Elements,
+    told: Told,
     modules: Box<[Box<str>]>,
     secrets: Box<[Box<str>]>,
     names_modules: bool,
@@ -28,37 +30,33 @@ pub struct Kept {
 
 impl fmt::Debug for Kept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
+        f.write_str("an assemblage")
     }
 }
 
 impl Kept {
-    /// An object, whichever.
-    pub fn of(object: &Value) -> Self {
-        let Value::Object(fields) = object else {
-            return Self {
-                object: object.clone(),
-                ..Self::default()
-            };
-        };
+    /// A `RemoteAssemblage`.
+    pub fn remote(object: &Value) -> Self {
+        Self::of(object, OF_REMOTE)
+    }
+
+    /// An `Assemblage`.
+    pub fn assemblage(object: &Value) -> Self {
+        Self::of(object, OF_ASSEMBLAGE)
+    }
+
+    fn of(object: &Value, place: &[&str]) -> Self {
         let (mut syncs, mut told) = (Vec::new(), Vec::new());
-        let mut kept = Map::new();
-        for (name, value) in fields {
-            let value = match name.as_str() {
-                "spec" => without(value, &SYNCS, &mut syncs),
-                "status" => without(value, &TOLD, &mut told),
-                _ => value.clone(),
-            };
-            kept.insert(name.clone(), value);
-        }
+        let mut lists = [(place, &mut syncs), (TOLD, &mut told)];
+        let object = without(object, &mut lists);
         Self {
-            object: Value::Object(kept),
+            object,
             modules: distinct(syncs.iter().filter_map(|sync| text(sync, "/module/name"))),
             secrets: distinct(syncs.iter().flat_map(|sync| secrets(sync))),
             names_modules: syncs.iter().any(|sync| sync.get("module").is_some()),
             refers: syncs.iter().any(|sync| refers(sync)),
             syncs: Elements::of(&syncs),
-            told: Elements::of(&told),
+            told: Told::of(&told),
         }
     }
 
@@ -67,25 +65,19 @@ impl Kept {
         &self.object
     }
 
-    /// Its syncs, if it is an assemblage.
+    /// Its syncs.
     pub fn syncs(&self) -> &Elements {
         &self.syncs
     }
 
-    /// What its status tells of its syncs.
-    pub fn told(&self) -> &Elements {
-        &self.told
-    }
-
     /// What its status tells of the sync of this name; what cannot be read is not told.
-    pub fn told_of(&self, sync: &str) -> Option<SyncStatus> {
-        self.told.named(sync)?.read().ok()
+    pub fn sync_status(&self, sync: &str) -> Option<SyncStatus> {
+        self.told.named(sync)
     }
 
     /// All of its status; the empty one if it cannot be read.
     pub fn status(&self) -> AssemblageStatus {
-        let told: Result<Vec<SyncStatus>, _> = self.told.iter().map(Element::read).collect();
-        let Ok(syncs) = told else {
+        let Ok(syncs) = self.told.read() else {
             return AssemblageStatus::default();
         };
         AssemblageStatus {
@@ -122,22 +114,29 @@ impl Kept {
     }
 }
 
+/// A list that is taken out of an object: where it is, and what was in it.
+type Taken<'a, 'b> = (&'b [&'b str], &'b mut Vec<&'a Value>);
+
 /// A copy without the elements of the lists that are there, which are given away.
-fn without<'a>(value: &'a Value, lists: &[&[&str]], taken: &mut Vec<&'a Value>) -> Value {
+fn without<'a>(value: &'a Value, lists: &mut [Taken<'a, '_>]) -> Value {
     match value {
-        Value::Array(all) if lists.iter().any(|list| list.is_empty()) => {
-            taken.extend(all);
+        Value::Array(all) if lists.iter().any(|(place, _)| place.is_empty()) => {
+            for (_, taken) in lists.iter_mut().filter(|(place, _)| place.is_empty()) {
+                taken.extend(all);
+            }
             Value::Array(Vec::new())
         }
         Value::Object(fields) => {
             let copy = |(name, value): (&String, &'a Value)| {
-                let within = lists.iter();
-                let within = within.filter_map(|list| list.strip_prefix(&[name.as_str()]));
-                let within: Vec<&[&str]> = within.collect();
+                let within = lists.iter_mut().filter_map(|(place, taken)| {
+                    let rest = place.strip_prefix(&[name.as_str()])?;
+                    Some((rest, &mut **taken))
+                });
+                let mut within: Vec<Taken<'a, '_>> = within.collect();
                 let kept = if within.is_empty() {
                     value.clone()
                 } else {
-                    without(value, &within, taken)
+                    without(value, &mut within)
                 };
                 (name.clone(), kept)
             };
@@ -174,9 +173,9 @@ mod tests {
     use slipway_api::fleet::assemblage::{AssemblageStatus, SyncState};
 
     use super::Kept;
-    use crate::observe::elements::Element;
+    use crate::observe::elements::{Element, Elements};
 
-    fn values(elements: &super::Elements) -> Vec<Value> {
+    fn values(elements: &Elements) -> Vec<Value> {
         elements.iter().map(Element::value).collect()
     }
 
@@ -191,45 +190,53 @@ mod tests {
         );
         let remote = json!({
             "metadata": {"name": "berlin"},
-            "spec": {"kubeconfigRef": {"name": "k"}, "assemblage": {"other": 1, "syncs": [web, plain]}},
+            "spec": {"kubeconfigRef": {"name": "k"}, "assemblage": {"other": 1, "syncs": [web, plain]}, "syncs": [7]},
             "status": {"observedGeneration": 3, "syncs": [told]},
         });
-        let kept = Kept::of(&remote);
+        let kept = Kept::remote(&remote);
         assert_eq!(values(kept.syncs()), [web.clone(), plain.clone()]);
-        assert_eq!(values(kept.told()), [told]);
+        assert_eq!(kept.sync_status("web").unwrap().state, SyncState::Succeeded);
         assert_eq!(
             kept.object(),
             &json!({
                 "metadata": {"name": "berlin"},
-                "spec": {"kubeconfigRef": {"name": "k"}, "assemblage": {"other": 1, "syncs": []}},
+                "spec": {"kubeconfigRef": {"name": "k"}, "assemblage": {"other": 1, "syncs": []}, "syncs": [7]},
                 "status": {"observedGeneration": 3, "syncs": []},
-            })
+            }),
+            "a list of that name elsewhere is none of its syncs"
         );
         assert!(kept.modules().eq(["web-1"]) && kept.secrets().eq(["keys"]));
         assert!(kept.names_modules() && kept.refers());
-        let leaf = Kept::of(&json!({"spec": {"syncs": [plain]}}));
+        let leaf =
+            Kept::assemblage(&json!({"spec": {"syncs": [plain], "assemblage": {"syncs": [web]}}}));
         assert_eq!(values(leaf.syncs()), [plain]);
         assert!(!leaf.names_modules() && !leaf.refers());
-        let whole = json!({"spec": {"template": {"syncs": [1]}}, "data": {"syncs": [2]}});
-        assert_eq!(Kept::of(&whole).object(), &whole);
-        assert_eq!(Kept::of(&json!("none")).object(), &json!("none"));
+        for odd in [
+            json!("none"),
+            json!({"spec": {"syncs": "none"}, "status": 7}),
+        ] {
+            assert_eq!(Kept::assemblage(&odd).object(), &odd);
+        }
     }
 
     #[test]
     fn a_status_is_read_as_a_whole_or_not_at_all() {
         let of = |state: &str| {
             let told = json!([{"name": "a", "state": state}, {"name": "b"}]);
-            Kept::of(&json!({"status": {"observedGeneration": 3, "syncs": told}}))
+            Kept::remote(&json!({"status": {"observedGeneration": 3, "syncs": told}}))
         };
         let status = of("failed").status();
         assert_eq!(
             (status.observed_generation, status.syncs.len()),
             (Some(3), 2)
         );
-        assert_eq!(of("failed").told_of("a").unwrap().state, SyncState::Failed);
+        assert_eq!(
+            of("failed").sync_status("a").unwrap().state,
+            SyncState::Failed
+        );
         let later = of("of a later version");
         assert_eq!(later.status(), AssemblageStatus::default());
         assert_eq!(later.status_but_syncs().observed_generation, Some(3));
-        assert!(later.told_of("a").is_none() && later.told_of("b").is_some());
+        assert!(later.sync_status("a").is_none() && later.sync_status("b").is_some());
     }
 }

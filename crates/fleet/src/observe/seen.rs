@@ -19,16 +19,11 @@ const ALL: Parts = Parts::ALL.without(Part::ManagedFields);
 
 /// An object as it is, but for who wrote which field. What is in it may be secret.
 #[derive(Clone)]
-pub struct Whole(Kept);
+pub struct Whole(Value);
 
 impl Whole {
-    /// The object, without the lists of an assemblage.
+    /// The object.
     pub fn object(&self) -> &Value {
-        self.0.object()
-    }
-
-    /// All of it.
-    pub fn kept(&self) -> &Kept {
         &self.0
     }
 }
@@ -43,7 +38,31 @@ impl Projection for Whole {
     const READS: Parts = ALL;
 
     fn project(object: &Value) -> Result<Self, Undecodable> {
-        Ok(Self(Kept::of(object)))
+        Ok(Self(object.clone()))
+    }
+}
+
+/// A `RemoteAssemblage`. What is in it may be secret.
+#[derive(Debug, Clone)]
+pub struct RemoteSeen(Kept);
+
+impl RemoteSeen {
+    /// The object, without its lists.
+    pub fn object(&self) -> &Value {
+        self.0.object()
+    }
+
+    /// All of it.
+    pub fn kept(&self) -> &Kept {
+        &self.0
+    }
+}
+
+impl Projection for RemoteSeen {
+    const READS: Parts = ALL;
+
+    fn project(object: &Value) -> Result<Self, Undecodable> {
+        Ok(Self(Kept::remote(object)))
     }
 }
 
@@ -175,7 +194,7 @@ impl Projection for Assembled {
 
     fn project(object: &Value) -> Result<Self, Undecodable> {
         Ok(Self {
-            kept: Kept::of(object),
+            kept: Kept::assemblage(object),
             expanded: OnceLock::new(),
         })
     }
@@ -249,12 +268,12 @@ impl Projection for Defined {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
     use serde_json::json;
     use slipway_kernel::store::Projection;
 
-    use super::{Bare, Whole};
+    use super::{Assembled, Bare, RemoteSeen, Whole};
 
     #[test]
     fn nothing_of_a_secret_is_kept_where_only_its_metadata_is_and_nothing_is_shown() {
@@ -272,5 +291,23 @@ mod tests {
         );
         let whole = Whole::read(&secret).unwrap();
         assert!(!format!("{whole:?}").contains("hunter2"));
+    }
+
+    /// Whatever has a list that is called as those of assemblages are.
+    #[test]
+    fn what_is_kept_whole_is_whole() {
+        let object = json!({
+            "metadata": {"name": "a"}, "spec": {"syncs": [1], "assemblage": {"syncs": [2]}}, "status": {"syncs": [3]},
+        });
+        assert_eq!(Whole::read(&object).unwrap().object(), &object);
+        let remote = RemoteSeen::read(&object).unwrap();
+        assert_eq!(remote.object()["spec"]["syncs"], json!([1]));
+        assert_eq!(remote.object()["spec"]["assemblage"]["syncs"], json!([]));
+        let assembled = Assembled::read(&object).unwrap();
+        assert_eq!(assembled.object()["spec"]["syncs"], json!([]));
+        assert_eq!(
+            assembled.object()["spec"]["assemblage"]["syncs"],
+            json!([2])
+        );
     }
 }

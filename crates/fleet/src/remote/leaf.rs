@@ -5,20 +5,22 @@
 //! back to an earlier state: what is in the cluster and is assigned by nobody here stays, until somebody assigns it or a person says
 //! that it may go.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 use slipway_api::fleet::assemblage::{AssemblageStatus, SyncState, SyncStatus};
 use slipway_api::fleet::names::{CONFIRM_UNASSIGN, TAKE_OVER};
-use slipway_api::fleet::sync::NamedSync;
 use slipway_bindings::{canonical, revision};
 use slipway_kernel::fields::{integer, strings, text};
 
 use super::World;
 use crate::assemblage::state::{begun, shortened};
+use crate::observe::elements::Elements;
 use crate::observe::kept::Kept;
+use crate::observe::spelled::Spelled;
 use crate::reasons::condition::UNASSIGNING;
 
 /// On an `Assemblage` in a workload cluster: a hash of what was written last, by which a sync that is gone is noticed.
@@ -40,7 +42,7 @@ const KEPT: &str = "fleet.squaremo.dev/kept";
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Leaf {
     /// Its syncs.
-    pub syncs: Vec<NamedSync>,
+    pub syncs: Vec<Spelled>,
     /// Those of its syncs that cannot be read, as they are.
     pub unread: Vec<Value>,
     /// The hash of what was written last.
@@ -57,8 +59,8 @@ pub struct Leaf {
     pub generation: i64,
     /// Whether it is being deleted.
     pub is_going: bool,
-    /// A hash of each of its syncs as it is in the API, by name.
-    pub hashes: BTreeMap<String, String>,
+    /// All of its syncs, as they are in the API.
+    pub elements: Elements,
     /// What it tells, as much of it as is repeated.
     pub status: AssemblageStatus,
 }
@@ -80,27 +82,32 @@ fn bounded(told: SyncStatus) -> SyncStatus {
 impl Leaf {
     /// Reads an `Assemblage`.
     pub fn of(object: &Value) -> Self {
-        Self::read(&Kept::of(object))
+        Self::read(&Kept::assemblage(object))
     }
 
     /// Reads one that is kept.
     pub fn read(assemblage: &Kept) -> Self {
+        let mut status = assemblage.status();
+        status.syncs = status.syncs.into_iter().map(bounded).collect();
+        Self {
+            status,
+            ..Self::untold(assemblage)
+        }
+    }
+
+    /// The same without what it tells.
+    pub(crate) fn untold(assemblage: &Kept) -> Self {
         let (mut syncs, mut unread) = (Vec::new(), Vec::new());
         for sync in assemblage.syncs().iter() {
-            match sync.read() {
+            match sync.spelled() {
                 Ok(sync) => syncs.push(sync),
                 Err(_) => unread.push(sync.value()),
             }
         }
-        let hashes = assemblage.syncs().iter();
-        let hashes =
-            hashes.filter_map(|sync| Some((sync.name()?.to_owned(), sync.hash().to_owned())));
         let object = assemblage.object();
         let mut said = strings(object, "/metadata/annotations");
         let kept = said.remove(KEPT).unwrap_or_default();
         let kept = kept.split(',').filter(|name| !name.is_empty());
-        let mut status = assemblage.status();
-        status.syncs = status.syncs.into_iter().map(bounded).collect();
         Self {
             syncs,
             unread,
@@ -111,9 +118,14 @@ impl Leaf {
             kept: kept.map(str::to_owned).collect(),
             generation: integer(object, "/metadata/generation").unwrap_or_default(),
             is_going: text(object, "/metadata/deletionTimestamp").is_some(),
-            hashes: hashes.collect(),
-            status,
+            elements: assemblage.syncs().clone(),
+            status: AssemblageStatus::default(),
         }
+    }
+
+    /// A hash of the sync of this name as it is in the API.
+    pub fn hash_of(&self, sync: &str) -> Option<&str> {
+        Some(self.elements.named(sync)?.hash())
     }
 
     /// The control plane that has an `Assemblage`, if it says so.
@@ -122,35 +134,23 @@ impl Leaf {
     }
 
     /// Its syncs, as they are.
-    fn whole(&self) -> Vec<Value> {
-        let syncs = self.syncs.iter().map(serde_json::to_value);
-        let syncs = syncs.filter_map(Result::ok);
-        syncs.chain(self.unread.iter().cloned()).collect()
+    fn whole(&self) -> Vec<Line<'_>> {
+        let syncs = self.syncs.iter().map(Line::Read);
+        syncs.chain(self.unread.iter().map(Line::Unread)).collect()
     }
 
     /// What is left of its syncs when those go that are not in this list. None if none go, or if they are not those that were written
     /// last: then somebody else has added one.
-    pub(super) fn without_all_but(&self, list: &[Value]) -> Option<Vec<Value>> {
+    pub(super) fn without_all_but(&self, list: &[Line<'_>]) -> Option<Vec<Line<'_>>> {
         let all = self.whole();
         let is_ours = self.written == Some(hash(&all));
-        let is_listed = |sync: &&Value| {
-            let mut listed = list.iter();
-            listed.any(|one| text(one, "/name") == text(sync, "/name"))
-        };
-        let left: Vec<Value> = all.iter().filter(is_listed).cloned().collect();
+        let listed: BTreeSet<Option<&str>> = list.iter().map(Line::name).collect();
+        let left: Vec<Line<'_>> = all
+            .iter()
+            .filter(|sync| listed.contains(&sync.name()))
+            .copied()
+            .collect();
         (is_ours && (left.len() < all.len() || list.is_empty())).then_some(left)
-    }
-
-    /// What it tells of exactly this sync. A revision is a word that somebody chose: what was told while something else was under it
-    /// does not count.
-    pub(super) fn told(&self, sync: &NamedSync) -> Option<&SyncStatus> {
-        let mut all = self.status.syncs.iter();
-        let told =
-            all.find(|told| told.name == sync.name && told.observed_revision == sync.revision)?;
-        let observed = told.observed_sync.as_ref();
-        let is_of_this = observed.is_none_or(|hash| self.hashes.get(&sync.name) == Some(hash));
-        let is_there = self.syncs.contains(sync);
-        (is_there && is_of_this).then_some(told)
     }
 
     /// Whether what it tells is of what is in it now.
@@ -162,13 +162,45 @@ impl Leaf {
     /// The names of all of its syncs.
     fn names(&self) -> impl Iterator<Item = &str> {
         let unread = self.unread.iter().filter_map(|sync| text(sync, "/name"));
-        let read = self.syncs.iter().map(|sync| sync.name.as_str());
+        let read = self.syncs.iter().map(Spelled::name);
         read.chain(unread)
     }
 }
 
+/// A sync in a list: one that has been read, or as it is there.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Line<'a> {
+    Read(&'a Spelled),
+    Unread(&'a Value),
+}
+
+impl<'a> Line<'a> {
+    fn name(&self) -> Option<&'a str> {
+        match self {
+            Self::Read(sync) => Some(sync.name()),
+            Self::Unread(sync) => text(sync, "/name"),
+        }
+    }
+
+    fn canonical(&self) -> Cow<'a, str> {
+        match self {
+            Self::Read(sync) => Cow::Borrowed(sync.canonical()),
+            Self::Unread(sync) => Cow::Owned(canonical::json(sync)),
+        }
+    }
+
+    /// It as it is written.
+    pub(super) fn value(&self) -> Value {
+        match self {
+            Self::Read(sync) => sync.value(),
+            Self::Unread(sync) => (*sync).clone(),
+        }
+    }
+}
+
 /// What is said on an Assemblage and left of its syncs, as a merge patch.
-pub(super) fn patch(said: &Value, left: &[Value]) -> Value {
+pub(super) fn patch(said: &Value, left: &[Line<'_>]) -> Value {
+    let left: Vec<Value> = left.iter().map(Line::value).collect();
     let mut annotations = json!({KEPT: null});
     if let (Some(all), Some(said)) = (annotations.as_object_mut(), said.as_object()) {
         all.extend(said.clone());
@@ -177,10 +209,10 @@ pub(super) fn patch(said: &Value, left: &[Value]) -> Value {
 }
 
 /// A hash of syncs, whatever their order: the API keeps one of its own.
-pub(super) fn hash(syncs: &[Value]) -> String {
-    let mut all: Vec<&Value> = syncs.iter().collect();
-    all.sort_by_key(|&sync| text(sync, "/name"));
-    let all: Vec<String> = all.into_iter().map(canonical::json).collect();
+pub(super) fn hash(syncs: &[Line<'_>]) -> String {
+    let mut all = syncs.to_vec();
+    all.sort_by_key(Line::name);
+    let all: Vec<Cow<'_, str>> = all.iter().map(Line::canonical).collect();
     revision::of_canonical(&format!("[{}]", all.join(",")))
 }
 
@@ -209,17 +241,19 @@ impl World {
         let Some(leaf) = &self.leaf else {
             return BTreeSet::new();
         };
+        let assigned = self.assigned();
+        let mut others = leaf.names().filter(|name| !assigned.contains(name));
+        let Some(first) = others.next() else {
+            return BTreeSet::new();
+        };
         let is_strange = self.is_strange(leaf);
         let remembered = self.remembered();
         // Where somebody has added a sync of theirs in the cluster, what is not remembered may be that one.
         let is_ours = leaf.written == Some(hash(&leaf.whole()));
         let is_forgotten = |name: &str| is_ours && !remembered.contains(name);
-        let all = leaf.names();
+        let all = std::iter::once(first).chain(others);
         let all = all.filter(|name| is_strange || leaf.kept.contains(*name) || is_forgotten(name));
-        let all: BTreeSet<String> = all
-            .filter(|name| !self.is_assigned(name))
-            .map(str::to_owned)
-            .collect();
+        let all: BTreeSet<String> = all.map(str::to_owned).collect();
         if !is_strange && all.len() <= self.may_unassign {
             // A person has seen what they are.
             return BTreeSet::new();
@@ -227,8 +261,9 @@ impl World {
         all
     }
 
-    fn is_assigned(&self, name: &str) -> bool {
-        self.syncs.iter().any(|(sync, _)| sync.name == name)
+    /// The names of all syncs that are assigned here.
+    fn assigned(&self) -> BTreeSet<&str> {
+        self.syncs.iter().map(|(sync, _)| sync.name()).collect()
     }
 
     /// The names of all syncs that are in the cluster because of this assemblage, or may be in a moment.
@@ -239,12 +274,13 @@ impl World {
 
     /// What was taken away here and may still be in the cluster: it is remembered until the cluster has been seen without it.
     pub(super) fn going(&self, kept: &BTreeSet<String>, now: Timestamp) -> Vec<SyncStatus> {
-        let there: BTreeSet<&str> = self.leaf.iter().flat_map(Leaf::names).collect();
+        let assigned = self.assigned();
         let is_open = self.is_open();
+        let is_there = |name: &str| self.leaf.iter().flat_map(Leaf::names).any(|n| n == name);
         let is_going = |told: &&SyncStatus| {
             let name = told.name.as_str();
-            let may_be_there = !is_open || there.contains(name);
-            may_be_there && !self.is_assigned(name) && !kept.contains(name)
+            let is_assigned = assigned.contains(name) || kept.contains(name);
+            !is_assigned && (!is_open || is_there(name))
         };
         let going = self.before.syncs.iter().filter(is_going);
         going
@@ -307,9 +343,11 @@ pub(crate) fn is_elsewhere(says: &str, ours: &str, takes_over: Option<&str>) -> 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use slipway_api::fleet::sync::NamedSync;
     use slipway_bindings::revision;
 
-    use super::hash;
+    use super::{Line, hash};
+    use crate::observe::spelled::Spelled;
 
     /// It is on Assemblages that earlier versions of ours have written.
     #[test]
@@ -319,8 +357,12 @@ mod tests {
             json!({"name": "b"}),
         );
         let wanted = revision::of_template(&json!([a, b]));
-        assert_eq!(hash(&[a.clone(), b.clone()]), wanted);
-        assert_eq!(hash(&[b, a]), wanted);
+        assert_eq!(hash(&[Line::Unread(&a), Line::Unread(&b)]), wanted);
+        let read = Spelled::of(&NamedSync {
+            name: "b".to_owned(),
+            ..NamedSync::default()
+        });
+        assert_eq!(hash(&[Line::Read(&read), Line::Unread(&a)]), wanted);
         assert_eq!(hash(&[]), revision::of_template(&json!([])));
     }
 }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use slipway_api::fleet::assemblage::{SyncState, SyncStatus};
-use slipway_api::fleet::sync::NamedSync;
 use slipway_kernel::instant::later;
 
 use super::World;
@@ -16,17 +15,17 @@ const SILENCE: Duration = Duration::from_mins(1);
 /// Why nothing is told of a sync yet.
 const AWAITED: &str = "Waiting";
 
-/// What is told of a sync of which its cluster tells nothing. One sentence for all of its way: each would be a write.
+/// What is told of a sync of which its cluster tells nothing, whether or not it is there already. One sentence for all of its way: each
+/// would be a write.
 pub(super) fn awaited(
     world: &World,
-    sync: Option<&NamedSync>,
+    is_there: bool,
     known: Option<&SyncStatus>,
     now: Timestamp,
 ) -> SyncStatus {
     if !world.is_open() {
         return SyncStatus::default();
     }
-    let is_there = sync.is_some_and(|sync| world.at_leaf(&sync.name) == Some(sync));
     let since = known.filter(|known| known.state == SyncState::Updating);
     let since = since.and_then(|known| known.since.as_ref());
     let until = since.and_then(|since| silent_at(world, since.0));

@@ -127,7 +127,7 @@ fn a_persons_word_is_a_number() {
 
 #[test]
 fn assignments_are_told_from_those_of_others() {
-    let object = Kept::of(&json!({
+    let object = Kept::remote(&json!({
         "spec": {"assemblage": {"syncs": [
             {"name": "web", "revision": "r-1", "assignedBy": "Rollout/web"},
             {"name": "db", "module": {"name": "db-x", "revision": "x"}},
@@ -178,7 +178,7 @@ fn clusters_are_those_of_cluster_api_and_labelled_secrets() {
 #[test]
 fn a_module_without_a_revision_is_what_is_told_of_it() {
     let assemblage = |observed: i64| {
-        Kept::of(&json!({
+        Kept::remote(&json!({
             "metadata": {"generation": 2},
             "spec": {"assemblage": {"syncs": [{"name": "web", "assignedBy": "Rollout/web", "module": {"name": "next"}}]}},
             "status": {
@@ -198,7 +198,7 @@ fn a_module_without_a_revision_is_what_is_told_of_it() {
 #[test]
 fn a_module_with_values_is_ready_when_what_is_told_is_of_its_revision() {
     let assemblage = |told: &str, observed: i64| {
-        Kept::of(&json!({
+        Kept::remote(&json!({
             "metadata": {"generation": 2},
             "spec": {"assemblage": {"syncs": [
                 {"name": "web", "assignedBy": "Rollout/web", "module": {"name": "web-t", "revision": "t"}},

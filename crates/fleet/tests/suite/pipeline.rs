@@ -53,7 +53,7 @@ impl Hub {
     fn look<T>(&self, with: impl FnOnce(&Parts<'_>) -> T) -> T {
         let kept = self.assemblages.iter();
         let kept: BTreeMap<&String, Kept> = kept
-            .map(|(name, object)| (name, Kept::of(object)))
+            .map(|(name, object)| (name, Kept::remote(object)))
             .collect();
         let assemblages = kept.iter().map(|(name, kept)| ((*name).clone(), kept));
         let assemblages = assemblages.collect();

@@ -7,7 +7,7 @@ use slipway_api::fleet::assemblage::{AssemblageStatus, SyncState, SyncStatus};
 use slipway_api::fleet::sync::NamedSync;
 use slipway_bindings::{Given, Known};
 use slipway_fleet::remote::fill::fill;
-use slipway_fleet::remote::{Decision, Leaf, World, decide, unreadable};
+use slipway_fleet::remote::{Decision, Leaf, World, decide, decide_writes, unreadable};
 use slipway_fleet::specialise::Specialised;
 
 use crate::stage::noon;
@@ -29,7 +29,7 @@ pub(crate) fn world(syncs: &[NamedSync]) -> World {
         name: "berlin".to_owned(),
         uid: "one".to_owned(),
         hub: "hub".to_owned(),
-        syncs: syncs.iter().map(|sync| (sync.clone(), None)).collect(),
+        syncs: syncs.iter().map(|sync| (sync.into(), None)).collect(),
         is_reachable: true,
         ..World::default()
     }
@@ -41,7 +41,7 @@ pub(crate) fn remember(world: &mut World) {
     let names: Vec<String> = world
         .syncs
         .iter()
-        .map(|(one, _)| one.name.clone())
+        .map(|(one, _)| one.name().to_owned())
         .collect();
     for name in names {
         if !known(world, &name) {
@@ -53,10 +53,28 @@ pub(crate) fn remember(world: &mut World) {
     }
 }
 
+/// Whoever writes into the cluster decides as whoever tells of it, without knowing what the cluster tells.
+fn agrees(world: &World, decision: &Decision) {
+    let mut untold = world.clone();
+    if let Some(leaf) = &mut untold.leaf {
+        leaf.status = AssemblageStatus::default();
+    }
+    let writes = decide_writes(&untold);
+    let told = Decision {
+        followed: decision.followed.clone(),
+        syncs: decision.syncs.clone(),
+        summary: decision.summary.clone(),
+        look_at: decision.look_at,
+        ..writes
+    };
+    assert_eq!(told, *decision);
+}
+
 /// Plans, and carries it out.
 pub(crate) fn step(world: &mut World) -> Decision {
     remember(world);
     let decision = decide(world, noon());
+    agrees(world, &decision);
     let made = decision.make.iter().map(|made| made.object.name.clone());
     let written: Vec<String> = decision.copy.iter().cloned().chain(made).collect();
     world.copied.extend(written.iter().cloned());
@@ -81,16 +99,16 @@ pub(crate) fn report(leaf: &mut Leaf, name: &str, state: SyncState) {
     let revision = leaf
         .syncs
         .iter()
-        .find(|sync| sync.name == name)
+        .find(|sync| sync.name() == name)
         .unwrap()
-        .revision
-        .clone();
+        .revision()
+        .map(str::to_owned);
     leaf.status.observed_generation = Some(leaf.generation);
     leaf.status.syncs.retain(|known| known.name != name);
     leaf.status.syncs.push(SyncStatus {
         name: name.to_owned(),
         observed_revision: revision,
-        observed_sync: leaf.hashes.get(name).cloned(),
+        observed_sync: leaf.hash_of(name).map(str::to_owned),
         state,
         ..SyncStatus::default()
     });
@@ -118,7 +136,7 @@ fn all_syncs_are_written_together_and_once() {
         None,
         "nothing is written when nothing is to be done"
     );
-    world.syncs[0].0 = plain("a", "v2");
+    world.syncs[0].0 = plain("a", "v2").into();
     assert!(step(&mut world).apply.is_some());
     // One that is gone is taken away, which only the hash can tell.
     world.syncs.remove(1);
@@ -133,7 +151,7 @@ fn what_the_cluster_tells_is_of_a_revision() {
     step(&mut world);
     report(world.leaf.as_mut().unwrap(), "a", SyncState::Succeeded);
     assert_eq!(states(&step(&mut world))["a"], SyncState::Succeeded);
-    world.syncs[0].0 = plain("a", "v2");
+    world.syncs[0].0 = plain("a", "v2").into();
     let changed = step(&mut world);
     assert_eq!(
         states(&changed)["a"],
@@ -154,7 +172,7 @@ fn a_cluster_that_cannot_be_reached_is_not_written_to_and_what_was_known_stays()
     world.is_reachable = false;
     let lost = step(&mut world);
     assert_eq!(lost.syncs, before.syncs);
-    world.syncs[0].0 = plain("a", "v2");
+    world.syncs[0].0 = plain("a", "v2").into();
     let lost = step(&mut world);
     assert_eq!(
         (lost.apply.is_none(), states(&lost)["a"]),
@@ -184,9 +202,9 @@ fn a_reference_is_filled_in_on_the_way_and_never_here() {
     let entry = sync(json!({"name": "a", "module": {"name": "m"}}));
     let one = filled(&entry, Some(&module("v1")));
     let mut world = world(&[]);
-    world.syncs = vec![(entry.clone(), Some(one))];
+    world.syncs = vec![(entry.clone().into(), Some(one))];
     let decision = step(&mut world);
-    let there = &world.leaf.as_ref().unwrap().syncs[0];
+    let there = world.leaf.as_ref().unwrap().syncs[0].read();
     assert_eq!(
         there.source.as_ref().unwrap().git.version.tag.as_deref(),
         Some("v1")
@@ -244,7 +262,7 @@ fn secrets_are_copied_before_and_collected_after() {
         (vec!["s1".to_owned()], true)
     );
     assert!(step(&mut world).apply.is_some());
-    world.syncs[0].0 = with("s2");
+    world.syncs[0].0 = with("s2").into();
     assert_eq!(step(&mut world).copy, ["s2"]);
     let switch = step(&mut world);
     assert!(switch.apply.is_some() && switch.delete_secrets.is_empty());
@@ -266,12 +284,14 @@ fn secrets_of_others_are_neither_copied_again_nor_deleted() {
         "{:?}",
         quiet.delete_secrets
     );
-    world.syncs[0].0.bindings = serde_json::from_value(json!([
+    let mut bound = plain("a", "v1");
+    bound.bindings = serde_json::from_value(json!([
         {"name": "P", "objectFieldRef": {"apiVersion": "v1", "kind": "Secret", "name": "s1", "fieldPath": "/data/P"}},
     ]))
     .unwrap();
+    world.syncs[0].0 = bound.into();
     assert!(step(&mut world).copy.is_empty(), "it is there already");
-    world.syncs[0].0.bindings.clear();
+    world.syncs[0].0 = plain("a", "v1").into();
     step(&mut world);
     assert!(step(&mut world).delete_secrets.is_empty());
     assert_eq!(world.copied.len(), 2);
@@ -284,9 +304,9 @@ fn a_sync_that_cannot_be_read_stays_as_it_was_and_is_told() {
     let error = serde_json::from_value::<NamedSync>(odd.clone()).unwrap_err();
     let (named, blocked) = unreadable(&odd, &error).unwrap();
     let mut world = world(&[plain("a", "v1")]);
-    world.syncs.push((named, Some(blocked)));
+    world.syncs.push((named.into(), Some(blocked)));
     world.leaf = Some(Leaf {
-        syncs: vec![plain("a", "v0")],
+        syncs: vec![plain("a", "v0").into()],
         unread: vec![odd.clone()],
         ..Leaf::default()
     });
@@ -323,7 +343,7 @@ fn it_is_known_whether_all_syncs_in_the_cluster_are_ours() {
         .as_mut()
         .unwrap()
         .syncs
-        .push(plain("theirs", "v1"));
+        .push(plain("theirs", "v1").into());
     let emptied = decide(&world, noon());
     assert!(emptied.apply.is_some() && emptied.take_away.is_none());
 }
@@ -343,11 +363,11 @@ fn what_goes_goes_before_the_rest_changes() {
 
 fn names(world: &World) -> Vec<String> {
     let syncs = &world.leaf.as_ref().unwrap().syncs;
-    syncs.iter().map(|sync| sync.name.clone()).collect()
+    syncs.iter().map(|sync| sync.name().to_owned()).collect()
 }
 
 pub(crate) fn set(world: &mut World, syncs: &[NamedSync]) {
-    world.syncs = syncs.iter().map(|sync| (sync.clone(), None)).collect();
+    world.syncs = syncs.iter().map(|sync| (sync.into(), None)).collect();
     world.generation += 1;
 }
 
@@ -469,7 +489,7 @@ fn a_sync_is_named_in_the_status_before_it_is_written() {
 
 fn has(world: &World, name: &str, tag: &str) -> bool {
     let syncs = &world.leaf.as_ref().unwrap().syncs;
-    syncs.contains(&plain(name, tag))
+    syncs.contains(&plain(name, tag).into())
 }
 
 #[test]

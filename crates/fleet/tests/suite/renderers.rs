@@ -64,12 +64,12 @@ fn an_assignment_is_one_entry_and_no_other() {
 fn an_entry_is_taken_away_and_the_list_stays_a_list() {
     let of = |syncs: Value| json!({"spec": {"assemblage": {"syncs": syncs}}});
     let both = of(json!([{"name": "db", "x": 1}, {"name": "web"}]));
-    let left = take_away(Layer::Remote, &Kept::of(&both), "web");
+    let left = take_away(Layer::Remote, &Kept::remote(&both), "web");
     assert_eq!(left, of(json!([{"name": "db", "x": 1}])));
-    let last = Kept::of(&of(json!([{"name": "web"}])));
+    let last = Kept::remote(&of(json!([{"name": "web"}])));
     let none = take_away(Layer::Remote, &last, "web");
     assert_eq!(none, of(json!([])));
-    let bootstrap = Kept::of(&json!({"spec": {"syncs": [{"name": "web"}]}}));
+    let bootstrap = Kept::assemblage(&json!({"spec": {"syncs": [{"name": "web"}]}}));
     let none = take_away(Layer::Bootstrap, &bootstrap, "web");
     assert_eq!(none, json!({"spec": {"syncs": []}}));
 }

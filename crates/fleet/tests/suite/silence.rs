@@ -37,7 +37,7 @@ fn an_agent_that_does_not_look_is_told_of_after_a_minute() {
         name: "berlin".to_owned(),
         uid: "one".to_owned(),
         hub: "hub".to_owned(),
-        syncs: vec![(sync("v1"), None)],
+        syncs: vec![(sync("v1").into(), None)],
         is_reachable: true,
         reached: Some(at(-3600)),
         ..World::default()

@@ -8,7 +8,7 @@ use slipway_api::fleet::names::APPLIED;
 use slipway_api::purpose::fleet::UNASSIGN;
 use slipway_fleet::assemblage::{KustomizationSeen, SourceSeen};
 use slipway_fleet::kinds;
-use slipway_fleet::observe::seen::{Assembled, Whole};
+use slipway_fleet::observe::seen::{Assembled, RemoteSeen, Whole};
 use slipway_kernel::Action;
 use slipway_kernel::action::FieldManager;
 use slipway_kernel::store::Projection;
@@ -135,7 +135,7 @@ pub(crate) const ALL: &[Mutant] = &[
         name: "fleet: every cluster is ready with whatever it has",
         scenarios: &["fleet-canary"],
         by: &["F5", "F6"],
-        bend: || Bend::Sees(kinds::REMOTE_ASSEMBLAGE, sees!(Whole, all_is_well)),
+        bend: || Bend::Sees(kinds::REMOTE_ASSEMBLAGE, sees!(RemoteSeen, all_is_well)),
     },
     Mutant {
         name: "fleet: a failed first cluster counts as passed",
@@ -144,7 +144,7 @@ pub(crate) const ALL: &[Mutant] = &[
         bend: || {
             Bend::Sees(
                 kinds::REMOTE_ASSEMBLAGE,
-                sees!(Whole, |object| {
+                sees!(RemoteSeen, |object| {
                     let statuses = object
                         .pointer_mut("/status/syncs")
                         .and_then(Value::as_array_mut);
