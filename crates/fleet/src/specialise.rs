@@ -85,13 +85,33 @@ pub struct Assigning<'a> {
     pub cluster: &'a str,
 }
 
+/// A template, and which revision it is: that is computed once for all clusters.
+#[derive(Debug, Clone)]
+pub struct Template<'a> {
+    /// What it says.
+    pub spec: &'a TemplateSpec,
+    /// Its revision.
+    pub revision: String,
+}
+
+impl<'a> Template<'a> {
+    /// A template.
+    pub fn of(spec: &'a TemplateSpec) -> Self {
+        Self {
+            spec,
+            revision: revision::of_template(spec),
+        }
+    }
+}
+
 /// Specialises a template to a cluster, in the control plane.
 pub fn assignment(
     assigning: Assigning<'_>,
-    template: &TemplateSpec,
+    of: &Template<'_>,
     given: &Given,
     known: &Known,
 ) -> Specialised<Assigned> {
+    let template = of.spec;
     let bindings = &template.control_plane_bindings;
     let evaluation = evaluate(bindings, Place::ControlPlane(given), known);
     let mut values = match evaluation.values() {
@@ -115,10 +135,8 @@ pub fn assignment(
         );
         return Specialised::blocked(Reason::InvalidBinding.as_str(), &message);
     }
-    let revision = revision::of_assignment(
-        &revision::of_template(template),
-        revision::of_values(&values).as_deref(),
-    );
+    let values_revision = revision::of_values(&values);
+    let revision = revision::of_assignment(&of.revision, values_revision.as_deref());
     let secret = naming::values(assigning.cluster, assigning.name, &revision);
     let made = export(&values, &secret);
     let package = package.clone().unwrap_or_default();

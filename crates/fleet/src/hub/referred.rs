@@ -129,8 +129,10 @@ pub(super) fn kubeconfigs(view: &View<'_>) -> Vec<Interest> {
         .list::<RemoteSeen>(&view.home, &kinds::REMOTE_ASSEMBLAGE);
     for remote in remotes {
         let object = remote.body.object();
-        add(&remote.meta.namespace, kubeconfig(object));
-        add(&remote.meta.namespace, former(object));
+        let (named, stood) = (kubeconfig(object), former(object));
+        add(&remote.meta.namespace, named);
+        // Nearly always it is the same.
+        add(&remote.meta.namespace, stood.filter(|_| stood != named));
     }
     for item in bootstraps(view) {
         add(&item.meta().namespace, former(item.body().object()));

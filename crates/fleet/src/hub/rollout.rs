@@ -20,7 +20,7 @@ use super::view::{View, cluster_of, reference, unsettled};
 use super::writing::Writing;
 use super::{reach, refused};
 use crate::observe::Strategy;
-use crate::observe::gather::{Gathered, Parts, assigner, gather};
+use crate::observe::gather::{Gathered, Parts, assigner, gather, selector};
 use crate::observe::kept::Kept;
 use crate::observe::reference::Place;
 use crate::observe::rollout::Asked;
@@ -115,7 +115,6 @@ fn gathering<T>(
     with: impl FnOnce(&Parts<'_>, Gathered) -> T,
 ) -> T {
     let namespace = one.namespace();
-    let clusters = view.clusters(namespace);
     let (remotes, bootstraps) = match one.layer() {
         Layer::Remote => (view.all_remotes(namespace), Vec::<Item<Assembled>>::new()),
         Layer::Bootstrap => (Vec::new(), view.assemblages(namespace)),
@@ -138,6 +137,18 @@ fn gathering<T>(
             assemblages.insert(cluster.to_owned(), bootstrap.body().kept());
         }
     }
+    // Of thousands of clusters a Rollout may be for a few, and it is planned whenever one of these says something.
+    let own = one.item.meta().name.as_str();
+    let assigned = assemblages.iter();
+    let assigned = assigned.filter(|(_, kept)| kept.syncs().named(own).is_some());
+    let assigned: BTreeSet<String> = assigned.map(|(name, _)| name.clone()).collect();
+    let selector = selector(&one.rollout);
+    let is_selected = |object: &Value| {
+        let selector = selector.as_ref();
+        selector.is_some_and(|selector| selector.selects_object(object))
+    };
+    let clusters = view.clusters(namespace, &assigned, is_selected);
+    assemblages.retain(|name, _| assigned.contains(name) || clusters.contains_key(name));
     let kept = remotes.iter().map(|item| item.body().kept());
     let kept = kept.chain(bootstraps.iter().map(|item| item.body().kept()));
     let named = kept.flat_map(Kept::modules).collect();

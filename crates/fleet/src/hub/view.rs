@@ -107,20 +107,41 @@ impl<'a> View<'a> {
         items(store, namespace)
     }
 
-    /// All clusters of a namespace.
-    pub(crate) fn clusters(&self, namespace: &str) -> BTreeMap<String, Registered> {
+    /// The clusters of a namespace that somebody is for: those that have been assigned something, and those of which an object that stands
+    /// for them is selected.
+    pub(crate) fn clusters(
+        &self,
+        namespace: &str,
+        assigned: &BTreeSet<String>,
+        is_selected: impl Fn(&Value) -> bool,
+    ) -> BTreeMap<String, Registered> {
         let mut clusters = self.all(&kinds::CLUSTER_BEFORE, namespace);
         clusters.extend(self.all(&kinds::CLUSTER, namespace));
         let secrets = self.secrets(CLUSTERS);
         let secrets: Vec<Item<Bare>> = items(secrets, namespace);
-        let mut all = registered(
-            clusters.iter().map(|item| item.body().object()),
-            secrets.iter().map(|item| item.body().object()),
+        let objects = clusters
+            .iter()
+            .map(|item| (item.meta(), item.body().object()));
+        let objects = objects.chain(
+            secrets
+                .iter()
+                .map(|item| (item.meta(), item.body().object())),
         );
-        for name in self.formers(namespace) {
-            if !all.contains_key(&name) {
-                let former = self.unlabelled(namespace, &name);
-                all.extend(former.map(|former| (name, former)));
+        // Several objects may stand for one, and one of them wins: either all of them are looked at, or none.
+        let mut meant: BTreeSet<&str> = assigned.iter().map(String::as_str).collect();
+        let selected = objects.filter(|(_, object)| is_selected(object));
+        meant.extend(selected.map(|(meta, _)| meta.name.as_str()));
+        let is_meant = |meta: &Meta| meant.contains(meta.name.as_str());
+        let clusters = clusters.iter().filter(|item| is_meant(item.meta()));
+        let secrets = secrets.iter().filter(|item| is_meant(item.meta()));
+        let mut all = registered(
+            clusters.map(|item| item.body().object()),
+            secrets.map(|item| item.body().object()),
+        );
+        for name in assigned {
+            if !all.contains_key(name) {
+                let former = self.former(namespace, name);
+                all.extend(former.map(|former| (name.clone(), former)));
             }
         }
         all

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use serde_json::Value;
 use slipway_api::fleet::MAX_SYNCS;
 use slipway_api::fleet::rollout::{RolloutSpec, TemplateSpec};
@@ -15,7 +16,7 @@ use super::kept::Kept;
 use super::{Cluster, Refused, Revision, Rollout, World, assemblage};
 use crate::naming;
 use crate::reasons::Reason;
-use crate::specialise::{Assigned, Assigning, Specialised, assignment};
+use crate::specialise::{Assigned, Assigning, Specialised, Template, assignment};
 
 /// When it was asked for that an object be deleted.
 const DELETED: &str = "/metadata/deletionTimestamp";
@@ -85,7 +86,9 @@ pub fn gather(parts: &Parts<'_>) -> Gathered {
         },
         ..Gathered::default()
     };
-    let selector = selector(&spec);
+    let selector = selector(parts.rollout);
+    let wanted = Template::of(&spec.template.spec);
+    let stable = parts.stable(wanted.spec).map(Template::of);
     let names: BTreeSet<&String> = parts
         .clusters
         .keys()
@@ -96,7 +99,7 @@ pub fn gather(parts: &Parts<'_>) -> Gathered {
             let selector = selector.as_ref();
             selector.is_some_and(|selector| selector.selects(&cluster.labels))
         };
-        gathered.add(parts, &spec.template.spec, name, is_selected);
+        gathered.add(parts, (&wanted, stable.as_ref()), name, is_selected);
     }
     gathered
 }
@@ -105,7 +108,7 @@ impl Gathered {
     fn add(
         &mut self,
         parts: &Parts<'_>,
-        template: &TemplateSpec,
+        (wanted, stable): (&Template<'_>, Option<&Template<'_>>),
         name: &str,
         is_selected: impl Fn(&Registered) -> bool,
     ) {
@@ -128,17 +131,17 @@ impl Gathered {
             name: &rollout,
             cluster: name,
         };
-        let is_full =
-            assemblage.is_some_and(|found| assemblage::others(found, &rollout) >= MAX_SYNCS);
-        let mut revision = |template: &TemplateSpec| match registered {
-            Some(_) if is_full && entry.is_none() => full(),
+        let is_full = entry.is_none()
+            && assemblage.is_some_and(|found| assemblage::others(found, &rollout) >= MAX_SYNCS);
+        let mut revision = |template: &Template<'_>| match registered {
+            Some(_) if is_full => full(),
             Some(_) if parts.taken.contains(name) => taken(name),
             Some(cluster) => self.specialise(assigning, template, cluster, parts.known),
             // It is going, and gets nothing any more.
             None => Revision::Known(String::new()),
         };
-        let wanted = revision(template);
-        let stable = parts.stable(template).map(&mut revision);
+        let wanted = revision(wanted);
+        let stable = stable.map(&mut revision);
         let cluster = Cluster {
             is_selected,
             is_deleting: registered.is_none_or(|cluster| cluster.is_deleting),
@@ -157,7 +160,7 @@ impl Gathered {
     fn specialise(
         &mut self,
         assigning: Assigning<'_>,
-        template: &TemplateSpec,
+        template: &Template<'_>,
         cluster: &Registered,
         known: &Known,
     ) -> Revision {
@@ -212,11 +215,9 @@ impl Parts<'_> {
 }
 
 /// Which clusters a Rollout is for: none where there is no selector, or a broken one.
-fn selector(spec: &RolloutSpec) -> Option<Selector> {
-    let selector = spec
-        .selector
-        .as_ref()
-        .filter(|selector| selector.check().is_ok())?;
+pub fn selector(rollout: &Value) -> Option<Selector> {
+    let spec = RolloutSpec::deserialize(rollout.get("spec")?).ok()?;
+    let selector = spec.selector.filter(|selector| selector.check().is_ok())?;
     let selector = serde_json::to_value(selector).ok()?;
     Some(Selector::read(&selector))
 }

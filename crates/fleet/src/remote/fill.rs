@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use slipway_api::fleet::rollout::TemplateSpec;
 use slipway_api::fleet::sync::{ModuleReference, NamedSync};
-use slipway_bindings::{Given, Known, revision};
+use slipway_bindings::{Given, Known};
 
 use crate::reasons::Reason;
-use crate::specialise::{Assigned, Assigning, Specialised, assignment};
+use crate::specialise::{Assigned, Assigning, Specialised, Template, assignment};
 
 /// What a sync that names a module comes to for a cluster. `module` is that module, if it is there.
 pub fn fill(
@@ -24,8 +24,9 @@ pub fn fill(
     let Some(template) = template else {
         return gone(format!("module {} is not there", reference.name));
     };
-    let is = revision::of_template(&template);
-    if let Some(asked) = reference.revision.as_ref().filter(|asked| **asked != is) {
+    let template = Template::of(&template);
+    let is = &template.revision;
+    if let Some(asked) = reference.revision.as_ref().filter(|asked| *asked != is) {
         return gone(format!(
             "module {} is of revision {is}, and {asked} is asked for",
             reference.name

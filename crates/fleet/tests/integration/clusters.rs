@@ -1,8 +1,10 @@
 //! Clusters that come and go, are lost and come back, and are taken for others.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-use crate::stage::{Fleet, NAMESPACE, is_ready, of_cluster, rollout, secs, virtually};
+use crate::stage::{ADMIN, Fleet, NAMESPACE, is_ready, of_cluster, rollout, secs, virtually};
 
 const CLUSTER: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/fleet/clusters";
 
@@ -161,5 +163,43 @@ fn another_cluster_behind_the_same_name_is_not_written_to() {
         assert_eq!(reachable["reason"], "ClusterReplaced");
         let path = "/apis/fleet.squaremo.dev/v1alpha1/namespaces/fleet/assemblages/rome";
         assert_eq!(fleet.leaves["berlin"].find(path).await, None);
+    });
+}
+
+/// A Cluster wins over a Secret of its name, also where only the Secret is what somebody selects.
+#[test]
+fn a_cluster_is_selected_by_the_object_that_wins() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        let labels = json!({"fleet.squaremo.dev/cluster": "", "env": "edge"});
+        for name in ["paris", "rome"] {
+            let secret = json!({
+                "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "labels": labels},
+                "data": {"value": STANDARD.encode(ADMIN)},
+            });
+            let path = format!("/api/v1/namespaces/{NAMESPACE}/secrets");
+            match name {
+                "rome" => drop(fleet.hub.patch(&format!("{path}/rome"), &secret).await),
+                _ => drop(fleet.hub.create(&path, &secret).await),
+            }
+        }
+        let mut spec = rollout("Replace", "v1");
+        spec["selector"] = json!({"matchLabels": {"env": "edge"}});
+        fleet.make("rollouts", "web", &spec).await;
+        let found = fleet.until_ready("web", 60).await;
+        assert_eq!(found["status"]["counts"]["total"], 1);
+        assert!(fleet.assigned("rome", "web").await.is_some());
+        assert!(fleet.assigned("paris", "web").await.is_none());
+        // The other one is what somebody selects now, and both stand for what they did.
+        spec["selector"] = json!({"matchLabels": {"env": "prod", "name": "paris"}});
+        fleet
+            .change("rollouts", "web", &json!({"spec": spec}))
+            .await;
+        fleet
+            .until("moved", 60, async |fleet: &Fleet| {
+                let has = fleet.assigned("paris", "web").await.is_some();
+                (has && fleet.assigned("rome", "web").await.is_none()).then_some(())
+            })
+            .await;
     });
 }

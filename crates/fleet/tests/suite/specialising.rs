@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use slipway_api::fleet::rollout::TemplateSpec;
 use slipway_bindings::revision::template_of;
 use slipway_bindings::{Found, Given, Known, Read, Reference};
-use slipway_fleet::specialise::{Assigned, Assigning, Specialised, assignment, substitutions};
+use slipway_fleet::specialise::{
+    Assigned, Assigning, Specialised, Template, assignment, substitutions,
+};
 
 fn template(bindings: Value, sync: Value) -> TemplateSpec {
     let mut whole = json!({"source": {"git": {"url": "https://example.com/app.git", "version": {"tag": "v1"}}}});
@@ -24,7 +26,7 @@ fn assigned(template: &TemplateSpec, cluster: &str, known: &Known) -> Specialise
         name: "web",
         cluster,
     };
-    assignment(assigning, template, &given, known)
+    assignment(assigning, &Template::of(template), &given, known)
 }
 
 fn done<T: std::fmt::Debug>(specialised: Specialised<T>) -> T {
@@ -308,6 +310,7 @@ fn what_is_given_beside_a_secret_is_part_of_the_revision() {
             name: "web",
             cluster: "berlin",
         };
+        let template = Template::of(&template);
         done(assignment(assigning, &template, &given, &known))
             .sync
             .revision
