@@ -34,6 +34,11 @@ use role::Role;
 use servers::Sizes;
 use table::Figures;
 
+/// The servers are in the same program: what they take of the processors is taken from the operator, which has the allocator of its own
+/// program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How long anything may take, at most.
 const PATIENCE: Duration = Duration::from_mins(10);
 /// Between two looks whether the operator knows all.

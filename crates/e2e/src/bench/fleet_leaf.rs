@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 use serde_json::{Value, json};
 use slipway_apiserver::cluster::Cluster;
+use slipway_apiserver::store::{ChangeKind, Stored};
 
 use crate::listener::{Listener, client};
 use crate::servers::create;
@@ -62,28 +64,50 @@ pub(crate) async fn enlist(
     create(&api(home, "RemoteAssemblage"), remote).await
 }
 
+/// The assemblages of a leaf that were written after a version, oldest first, and up to which version. It is no request: who stands in for
+/// somebody takes as little as possible from whoever is measured.
+pub(crate) fn written(leaf: &Cluster, since: u64) -> (Vec<Arc<Stored>>, u64) {
+    let is_assemblage = |resource: &str| resource.ends_with("/assemblages");
+    let Ok((changes, until)) = leaf.history(since) else {
+        let (objects, until) = leaf.everything();
+        let found = objects.into_iter();
+        let found = found.filter(|(resource, _)| is_assemblage(resource));
+        return (found.map(|(_, object)| object).collect(), until);
+    };
+    let changes = changes.into_iter();
+    let changes = changes.filter(|(resource, _)| is_assemblage(resource));
+    let changes = changes.filter(|(_, change)| change.kind != ChangeKind::Deleted);
+    (changes.map(|(_, change)| change.object).collect(), until)
+}
+
 /// Stands in for agent and Flux: whatever is assigned is applied and healthy.
 pub(crate) async fn stand_in(leaf: Arc<Cluster>) {
     let assemblages = api(&leaf, "Assemblage");
+    let mut seen = 0;
     loop {
-        let written = leaf.next_write();
-        if let Ok(Some(found)) = assemblages.get_opt(leaf.name()).await
-            && let Some(status) = wanted(&found)
-        {
+        let next = leaf.next_write();
+        let (found, until) = written(&leaf, seen);
+        seen = until;
+        if let Some(status) = found.last().and_then(|found| wanted(&found.decode())) {
             let patch = Patch::Merge(json!({ "status": status }));
             let parameters = PatchParams::default();
-            // What is refused is tried again with the next write.
-            let _ = assemblages
-                .patch_status(leaf.name(), &parameters, &patch)
-                .await;
+            let told = assemblages.patch_status(leaf.name(), &parameters, &patch);
+            match told.await {
+                // What is told is no news, unless something was written before it.
+                Ok(told) if told.resource_version() == Some((until + 1).to_string()) => {
+                    seen = until + 1;
+                }
+                Ok(_) => {}
+                // What is refused is tried again with the next write.
+                Err(_) => seen = 0,
+            }
         }
-        written.await;
+        next.await;
     }
 }
 
 /// The status that an assemblage should have; none if it has it.
-fn wanted(assemblage: &DynamicObject) -> Option<Value> {
-    let data = &assemblage.data;
+fn wanted(data: &Value) -> Option<Value> {
     let syncs = data.pointer("/spec/syncs")?.as_array()?;
     let told = syncs.iter().map(|sync| {
         json!({
@@ -91,7 +115,8 @@ fn wanted(assemblage: &DynamicObject) -> Option<Value> {
             "reason": "Applied", "since": "2026-01-05T00:00:00Z",
         })
     });
-    let told = json!({"observedGeneration": assemblage.metadata.generation, "syncs": Value::Array(told.collect())});
+    let generation = data.pointer("/metadata/generation");
+    let told = json!({"observedGeneration": generation, "syncs": Value::Array(told.collect())});
     let is_told = ["observedGeneration", "syncs"]
         .iter()
         .all(|field| data.pointer(&format!("/status/{field}")) == told.get(field));

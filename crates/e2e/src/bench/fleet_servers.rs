@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use slipway_apiserver::cluster::Cluster;
 use slipway_e2e::install::printed;
 
-use crate::leaf::{PLACE, api, enlist, object, other, stand_in};
+use crate::leaf::{PLACE, api, enlist, object, other, stand_in, written};
 use crate::listener::{Listener, client};
 use crate::role;
 
@@ -23,6 +23,9 @@ use crate::role;
 const ROLLOUT: &str = "measured";
 /// Between two changes that are followed.
 const PACE: Duration = Duration::from_millis(50);
+/// Between two looks at what has come of a rollout or of all assignments: to look after each of thousands of writes would be much of
+/// what is measured.
+const LOOK: Duration = Duration::from_millis(20);
 /// After this time nobody waits for a switch any more.
 const GIVEN_UP: Duration = Duration::from_mins(1);
 
@@ -138,6 +141,7 @@ impl Fleet {
                     break;
                 }
                 written.await;
+                tokio::time::sleep(LOOK).await;
             }
         }
         Ok(Value::Null)
@@ -167,6 +171,7 @@ impl Fleet {
                 break;
             }
             written.await;
+            tokio::time::sleep(LOOK).await;
         }
         let seconds = began.elapsed().as_secs_f64();
         let [specs, statuses, others] = self.writes(before)?;
@@ -180,7 +185,7 @@ impl Fleet {
         let (changes, _) = self.home.history(before).map_err(|forgotten| {
             anyhow::anyhow!("what was written is forgotten up to {}", forgotten.oldest)
         })?;
-        let mut all = [0.0; 3];
+        let mut all = [0_u32; 3];
         let [specs, statuses, others] = &mut all;
         for (resource, change) in &changes {
             let generation = |object: &Value| object.pointer("/metadata/generation").cloned();
@@ -193,9 +198,10 @@ impl Fleet {
                 (true, true) => &mut *statuses,
                 (false, _) => &mut *others,
             };
-            *count += 1.0 / self.sizes.rollout as f64;
+            *count += 1;
         }
-        Ok(all)
+        // Hundredths that are added up are no whole.
+        Ok(all.map(|count| f64::from(count) / self.sizes.rollout as f64))
     }
 
     /// Makes changes one after the other, in leaves that are spread over all, and gives in milliseconds how long each took until
@@ -222,22 +228,27 @@ impl Fleet {
 
 /// Assigns another revision to a leaf, and waits until the leaf has it.
 async fn followed(home: Arc<Cluster>, leaf: Arc<Cluster>, revision: String) -> Result<Duration> {
-    let (remotes, assemblages) = (api(&home, "RemoteAssemblage"), api(&leaf, "Assemblage"));
+    let remotes = api(&home, "RemoteAssemblage");
     let syncs = json!([{"name": other(0), "revision": revision}]);
     let spec = json!({"assemblage": {"syncs": syncs}});
     let patch = Patch::Apply(object("RemoteAssemblage", leaf.name(), &spec));
     let parameters = PatchParams::apply("pipeline").force();
+    let mut seen = leaf.version();
     let began = Instant::now();
     remotes.patch(leaf.name(), &parameters, &patch).await?;
-    loop {
-        let written = leaf.next_write();
-        let found = assemblages.get(leaf.name()).await?;
-        let syncs = found.data.pointer("/spec/syncs").and_then(Value::as_array);
+    let has_it = |assemblage: &Value| {
+        let syncs = assemblage.pointer("/spec/syncs").and_then(Value::as_array);
         let mut syncs = syncs.into_iter().flatten();
-        if syncs.any(|sync| sync["revision"] == revision.as_str()) {
+        syncs.any(|sync| sync["revision"] == revision.as_str())
+    };
+    loop {
+        let next = leaf.next_write();
+        let (found, until) = written(&leaf, seen);
+        if found.iter().any(|found| has_it(&found.decode())) {
             return Ok(began.elapsed());
         }
-        written.await;
+        seen = until;
+        next.await;
     }
 }
 
