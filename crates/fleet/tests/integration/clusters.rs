@@ -2,7 +2,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::json;
+use serde_json::{Value, json};
+use slipway_apiserver::faults::{Fault, Frequency, Match, WatchFault};
+use slipway_apiserver::status::Status;
 
 use crate::stage::{ADMIN, Fleet, NAMESPACE, is_ready, of_cluster, rollout, secs, virtually};
 
@@ -202,4 +204,54 @@ fn a_cluster_is_selected_by_the_object_that_wins() {
             })
             .await;
     });
+}
+
+/// What is told of whether a cluster can be reached.
+async fn reachable(fleet: &Fleet, cluster: &str) -> Option<Value> {
+    let found = fleet.get("remoteassemblages", cluster).await?;
+    let conditions = found["status"]["conditions"].as_array()?.clone();
+    let mut conditions = conditions.into_iter();
+    conditions.find(|one| one["type"] == "Reachable")
+}
+
+/// All that was told of it stays, and none of it says how it is now.
+#[test]
+fn a_cluster_that_may_not_be_looked_at_any_more_is_not_said_to_be_reachable() {
+    const RESOURCES: [(&str, &str); 2] = [
+        ("fleet.squaremo.dev/assemblages", "AgentMissing"),
+        ("/secrets", "NotSynced"),
+    ];
+    for (resource, reason) in RESOURCES {
+        virtually(async {
+            let fleet = Fleet::settled("Incremental", "v1").await;
+            let about = Match {
+                agent: "one".to_owned(),
+                resource: resource.to_owned(),
+                ..Match::default()
+            };
+            let berlin = &fleet.leaves["berlin"];
+            let faults = berlin.cluster.faults();
+            faults.add_watch(about.clone(), Frequency::always(), WatchFault::Close);
+            let refuse = Status::failure(403, "Forbidden", "not any more");
+            let refuse = Fault::Refuse(Box::new(refuse));
+            faults.add(about, Frequency::always(), refuse);
+            let is = |status: &'static str, reason: &'static str| {
+                async move |fleet: &Fleet| {
+                    let told = reachable(fleet, "berlin").await?;
+                    (told["status"] == status && told["reason"] == reason).then_some(())
+                }
+            };
+            // The streams that are open end within five minutes.
+            fleet.until("told", 400, is("False", reason)).await;
+            let found = fleet.get("rollouts", "web").await.unwrap();
+            assert!(of_cluster(&found, "berlin")["revision"].is_string());
+            secs(100).await;
+            assert_eq!(reachable(&fleet, "berlin").await.unwrap()["reason"], reason);
+            assert_eq!(reachable(&fleet, "paris").await.unwrap()["status"], "True");
+            faults.clear();
+            fleet.until("told again", 20, is("True", "Reached")).await;
+            fleet.roll("web", "v2").await;
+            fleet.until_ready("web", 60).await;
+        });
+    }
 }

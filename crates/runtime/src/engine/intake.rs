@@ -18,6 +18,9 @@ use crate::watch::{Failure, News, WatchKey};
 /// A kind that has failed for this long is out of sync: a stream that breaks now and then is none.
 const FAILING: Duration = Duration::from_secs(5);
 
+/// A member of which a kind that is needed has failed for this long is not known, whatever else it answers.
+const UNREAD: Duration = Duration::from_secs(30);
+
 impl Engine {
     pub(super) fn news(&mut self, key: &WatchKey, run: u64, news: News) {
         let site = self.sites.get(&key.cluster);
@@ -136,6 +139,7 @@ impl Engine {
             News::Hidden(why) => {
                 self.turned_away(state, key);
                 hidden(state, key, &why);
+                self.sync(state, key);
                 state.say_what_is_awaited(&key.cluster, self.shared.environment.now());
             }
             News::Polled(why) => {
@@ -284,10 +288,15 @@ impl Engine {
         };
         watch.lists_since = None;
         let since = watch.control.failing().map(|(since, _)| since);
-        let has_lasted = since.is_some_and(|since| since.elapsed() >= FAILING);
+        let has_lasted = |time| since.is_some_and(|since| since.elapsed() >= time);
+        let is_unread = !is_home && watch.need != Need::Optional && has_lasted(UNREAD);
         let is_meant = watch.need == Need::RequiredIfServed && watch.listed;
-        if has_lasted && is_meant && watch.trust == Trust::Sound {
+        if has_lasted(FAILING) && is_meant && watch.trust == Trust::Sound {
             trust(state, key, Trust::Failing);
+        }
+        if is_unread && !self.started(&key.cluster).is_empty() {
+            // A replica that began now would not have all of it either. It goes on when the watch does.
+            self.hold(&key.cluster);
         }
     }
 

@@ -3,17 +3,20 @@
 use std::collections::BTreeSet;
 
 use slipway_kernel::fact::{Missing, Unseen};
+use slipway_kernel::interest::Need;
 
 use crate::state::{ClusterState, State, Trust};
 use crate::watch::{Failure, WatchKey};
 
 /// A kind is there and may not be seen, or not any more. What was under way when it was last seen still counts against
-/// budgets, so nothing is forgotten; if it was never seen, the rest goes on without.
+/// budgets, so nothing is forgotten; if it was never seen, the rest goes on without. Of a member it counts as never seen: what was is
+/// kept to be shown, and a cluster that tells nothing any more is not one in which all is well.
 pub(super) fn hidden(state: &mut State, key: &WatchKey, why: &Failure) {
     let Some(known) = state.of_mut(&key.cluster) else {
         return;
     };
     if let Some(watch) = known.watches.get_mut(key) {
+        watch.listed &= key.cluster.is_local() || watch.need == Need::Optional;
         watch.off = !watch.listed;
         watch.lists_since = None;
     }

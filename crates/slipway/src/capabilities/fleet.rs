@@ -29,6 +29,7 @@ pub(crate) static ENTRY: Entry = Entry {
         "fleet-refused",
         "fleet-farewell",
         "fleet-late",
+        "fleet-blind",
     ],
     specifics: &specifics::SPECIFICS,
     abroad: ABROAD,

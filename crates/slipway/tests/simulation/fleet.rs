@@ -293,6 +293,29 @@ pub(crate) const ALL: &[Mutant] = &[
         },
     },
     Mutant {
+        name: "fleet: a cluster that may not be looked at any more stays reachable",
+        scenarios: &["fleet-blind"],
+        by: &["F11"],
+        bend: || {
+            Bend::Requests(|method, path, body| {
+                let is_told = path.contains("/remoteassemblages/") && path.contains("/status");
+                if method == "GET" || !is_told {
+                    return;
+                }
+                let conditions = body.pointer_mut("/status/conditions");
+                for told in conditions
+                    .and_then(Value::as_array_mut)
+                    .into_iter()
+                    .flatten()
+                {
+                    if told["type"] == "Reachable" {
+                        told["status"] = json!("True");
+                    }
+                }
+            })
+        },
+    },
+    Mutant {
         name: "fleet: whoever is deselected keeps what it has",
         scenarios: &["fleet-replace"],
         by: &["expect"],

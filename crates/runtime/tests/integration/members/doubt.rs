@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use slipway_api::names::CONFIRM_CLUSTER;
+use slipway_apiserver::faults::{Frequency, Match, WatchFault};
 use slipway_kernel::identity::ClusterId;
 
 use super::BAD;
@@ -11,6 +12,7 @@ use super::herd::{Herd, NAME};
 use super::identity::{grant, uid};
 use super::line::Mode;
 use super::stage::Fleet;
+use super::{defined, needing_widgets};
 use crate::stage::{Stage, alone, secs, virtually};
 
 const MAP: &str = "/api/v1/namespaces/default/configmaps/herd";
@@ -134,4 +136,79 @@ fn what_a_cluster_serves_that_has_taken_the_place_of_another_one_is_known_at_onc
         let serves = fleet.home.entry(BAD, "serves").await;
         assert_eq!(serves.as_deref(), Some("false"));
     });
+}
+
+/// Refuses all that is asked about a kind of the toy's, once something of it has changed.
+async fn refuse(stage: &Stage, kind: (&str, &str), code: u16) {
+    let (plural, name) = kind;
+    let about = Match {
+        agent: "one".to_owned(),
+        resource: format!("toy.dev/{plural}"),
+        ..Match::default()
+    };
+    let faults = stage.cluster.faults();
+    faults.add_watch(about.clone(), Frequency::once(), WatchFault::Close);
+    stage.refuse(about, code, "Refused", Frequency::always());
+    make(stage, kind, name).await;
+}
+
+async fn make(stage: &Stage, (plural, kind): (&str, &str), name: &str) {
+    let name = name.to_lowercase();
+    let object = json!({"apiVersion": "toy.dev/v1", "kind": kind, "metadata": {"name": name}});
+    let path = format!("/apis/toy.dev/v1/namespaces/default/{plural}");
+    stage.create(&path, &object).await;
+}
+
+/// A right that is taken away later is a right that is not there: a replica that began now would say so.
+#[test]
+fn a_kind_of_a_member_that_may_not_be_seen_any_more_counts_as_never_listed() {
+    virtually(async {
+        const GADGETS: (&str, &str) = ("gadgets", "Gadget");
+        let fleet = Fleet::new().await;
+        let stage = &fleet.members[BAD];
+        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        stage
+            .create(definitions, &super::wanted::definition())
+            .await;
+        secs(1).await;
+        make(stage, GADGETS, "a").await;
+        let _replica = fleet.start(alone(), Herd::default());
+        fleet.until_state(BAD, "Ready", 5).await;
+        fleet.patch(BAD, json!({"data": {"sees": "gadgets"}})).await;
+        let counted = async |gadgets: &str| {
+            secs(15).await;
+            let told = stage.entry(NAME, "gadgets").await;
+            assert_eq!(told.as_deref(), Some(gadgets));
+            assert_eq!(fleet.state(BAD).await, "Ready");
+        };
+        counted("1").await;
+        refuse(stage, GADGETS, 403).await;
+        counted("").await;
+        stage.cluster.faults().clear();
+        counted("2").await;
+    });
+}
+
+/// Its own API answers all the while, so that nothing else tells.
+#[test]
+fn a_member_of_which_a_kind_that_is_needed_cannot_be_read_any_more_is_not_known() {
+    for code in [403, 500] {
+        virtually(async {
+            const WIDGETS: (&str, &str) = ("widgets", "Widget");
+            let fleet = defined().await;
+            let _replica = fleet.start(alone(), needing_widgets());
+            fleet.until_state(BAD, "Ready", 5).await;
+            secs(20).await;
+            let stage = &fleet.members[BAD];
+            refuse(stage, WIDGETS, code).await;
+            fleet.until_state(BAD, "NotSynced", 60).await;
+            fleet.want(BAD, "2").await;
+            secs(30).await;
+            assert_eq!(stage.have(NAME).await, "1", "{code}");
+            assert_eq!(fleet.state(BAD).await, "NotSynced", "{code}");
+            stage.cluster.faults().clear();
+            fleet.until(BAD, "2", 15).await;
+            fleet.until_state(BAD, "Ready", 5).await;
+        });
+    }
 }

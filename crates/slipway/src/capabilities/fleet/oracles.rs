@@ -7,11 +7,13 @@ mod assignments;
 mod excuses;
 mod progress;
 mod secrecy;
+mod sight;
 mod switches;
 
 pub(super) use assignments::{atomic, others};
 pub(super) use progress::{budget, explained, first};
 pub(super) use secrecy::{no_secrets, no_writes};
+pub(super) use sight::sighted;
 pub(super) use switches::{apart, fetched, immutable, kept};
 
 use std::collections::BTreeMap;

@@ -190,4 +190,9 @@ const ORACLES: &[Oracle] = &[
         what: "no value of a Secret is written anywhere but into Secrets",
         check: oracles::no_secrets,
     },
+    Oracle {
+        id: "F11",
+        what: "no cluster is said to be reachable while nobody may see what is in it",
+        check: oracles::sighted,
+    },
 ];

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use slipway_kernel::identity::ClusterId;
-use slipway_sim::history::{Change, ChangeKind, Event, Image, Mark, Object};
+use slipway_sim::history::{Change, ChangeKind, Ending, Event, Image, Mark, Object};
 use slipway_sim::spell::{Disturbance, Spell};
 
 use super::made::{Made, merge, object};
@@ -408,6 +408,25 @@ pub(super) fn bad(id: &str) -> Option<Made> {
             let mut told = entry("v2");
             told["bindings"] = json!([{"name": "token", "value": "open-sesame"}]);
             made.assign("a", &json!([told]));
+        }
+        "F11" => {
+            let remote = object(REMOTES, "a");
+            let mut value = made.current(&remote);
+            let told = json!([{"type": "Reachable", "status": "True"}]);
+            value["status"]["conditions"] = told;
+            made.put(remote, value, None);
+            for _ in 0..2 {
+                made.request(
+                    "GET",
+                    "/apis/fleet.squaremo.dev/v1alpha1/assemblages",
+                    json!(null),
+                );
+                let request = made.last_request();
+                request.cluster = there.clone();
+                request.ending = Ending::Answered(403);
+                request.versions.1 = request.versions.0;
+                made.pass(60);
+            }
         }
         _ => return None,
     }
