@@ -100,10 +100,7 @@ impl Controller for Hub {
             keys = triggers::assigners(&view, namespace);
         }
         // What is applied from here waits for the cluster to say which one it is.
-        let bootstrap = crate::naming::bootstrap(name);
-        if view.assemblage(namespace, &bootstrap).is_some() {
-            keys.push(work::at_home(&kinds::ASSEMBLAGE, namespace, &bootstrap));
-        }
+        keys.extend(triggers::bootstraps(&view, namespace, name));
         keys
     }
 

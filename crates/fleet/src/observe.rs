@@ -40,6 +40,9 @@ pub struct World {
     /// Whether there may be clusters that we have no right to see.
     #[serde(default)]
     pub is_blind: bool,
+    /// Whether the API does not keep who came lately, because the definition of Rollouts is older than that.
+    #[serde(default)]
+    pub forgets_who_came: bool,
 }
 
 /// A cluster, as far as one Rollout is concerned.

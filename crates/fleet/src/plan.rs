@@ -74,6 +74,9 @@ pub struct Decision {
     /// When to look again although nothing has changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wake_at: Option<Timestamp>,
+    /// Whether the next plan moves a cluster of which this one only writes down that it counts again.
+    #[serde(skip)]
+    pub is_awaited: bool,
 }
 
 /// A cluster that gets a revision.
@@ -167,13 +170,20 @@ impl Decision {
             })
     }
 
-    /// Whether it is other than what is remembered, so that the next plan rests on what this one has written into the status.
-    pub(crate) fn is_news(&self, world: &World) -> bool {
+    /// Whether the next plan does something that it can do only when this one has written its status. Who is left out of a list without
+    /// that has time: hundreds may come up one after the other, and each of these statuses names all clusters.
+    pub fn is_news(&self, world: &World) -> bool {
         let known = &world.rollout.status;
-        self.run != known.run
-            || self.stable != known.stable_revision
-            || self.joined != known.joined
-            || self.unassigned != known.unassigned
+        let other = |run: &Run| Run {
+            skipped: Vec::new(),
+            ..run.clone()
+        };
+        let comes = self.joined.iter().any(|one| !known.joined.contains(one));
+        let goes = |one: &Unassigned| !known.unassigned.iter().any(|known| known.name == one.name);
+        self.is_awaited
+            || self.run.as_ref().map(other) != known.run.as_ref().map(other)
+            || comes
+            || self.unassigned.iter().any(goes)
     }
 
     /// Whether anything of it is to be written besides the status.

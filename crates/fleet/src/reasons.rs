@@ -19,7 +19,7 @@ reasons! {
     pub enum Reason: Mark {
         AgentMissing [Aside] "The cluster has no definition of Assemblages: its agent is not installed yet.",
         AgentSilent [] "The agent of the cluster does not look at what it is to have: it may not run.",
-        AssemblageFull [Aside] "The cluster has as many syncs as fit.",
+        AssemblageFull [Aside] "The cluster has as many syncs as fit, or more.",
         BindingForbidden [Aside] "A binding refers to a kind that we have no right to read.",
         BindingUnread [Expected, Aside] "What a binding refers to has not been read yet.",
         BindingUnresolved [Aside] "A binding has no value: the object or the field is not there.",
@@ -30,6 +30,7 @@ reasons! {
         ClusterUnread [Expected] "A cluster has not been looked at yet since the operator started.",
         ClusterUnready [Expected, Aside] "A cluster is not ready with what it has yet.",
         ClustersHidden [] "We have no right to see the clusters, so it is not known which there are.",
+        DefinitionTooOld [] "The definition of Rollouts does not keep what has to be remembered.",
         FluxMissing [Aside] "Flux is not installed where the configuration is to be applied.",
         InvalidBinding [Aside] "A binding cannot be followed.",
         InvalidRollout [Stalled] "The Rollout cannot be followed.",

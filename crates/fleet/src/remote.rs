@@ -265,12 +265,13 @@ impl World {
     /// The syncs as they are written: also those that are in the cluster already and cannot be read, or that nobody has assigned here,
     /// as they are there.
     fn list<'a>(&'a self, syncs: &[&'a Spelled], kept: &BTreeSet<String>) -> Vec<Line<'a>> {
-        let is_wanted = |name: &str| self.syncs.iter().any(|(sync, _)| sync.name() == name);
-        let is_listed = |name: &str| syncs.iter().any(|sync| sync.name() == name);
+        let wanted = self.assigned();
+        let listed: BTreeSet<&str> = syncs.iter().map(|sync| sync.name()).collect();
+        let is_missing = |name: &str| wanted.contains(name) && !listed.contains(name);
         let unread = self.leaf.iter().flat_map(|leaf| &leaf.unread);
         let unread = unread.filter(|sync| {
             let name = text(sync, "/name");
-            name.is_some_and(|name| (is_wanted(name) && !is_listed(name)) || kept.contains(name))
+            name.is_some_and(|name| is_missing(name) || kept.contains(name))
         });
         let strange = self.leaf.iter().flat_map(|leaf| &leaf.syncs);
         let strange = strange.filter(|sync| kept.contains(sync.name()));
@@ -295,7 +296,7 @@ fn write(world: &World, wanted: &[Wanted<'_>], looked: &Looked<'_>, decision: &m
         if is_known(&one) && is_complete {
             one.sync.as_ref()
         } else {
-            world.at_leaf(one.name)
+            looked.there(one.name)
         }
     });
     let syncs: Vec<&Spelled> = syncs.collect();

@@ -8,11 +8,11 @@ use super::triggers::{
     by_assemblage, by_bootstrap_module, by_cluster, by_kubeconfig, by_kustomization, by_leaf,
     by_made, by_member, by_module, by_one_kubeconfig, by_remote, by_revision, by_source, by_values,
     itself, means_itself, meant_by_kubeconfig, meant_by_remote, naming, naming_bootstrap_modules,
-    of_cluster, of_uid, of_values,
+    naming_cluster, of_cluster, of_uid, of_values,
 };
 use crate::assemblage::{KustomizationSeen, SourceSeen};
 use crate::kinds;
-use crate::observe::seen::{Assembled, Bare, RemoteSeen, Whole};
+use crate::observe::seen::{Assembled, Bare, Installed, RemoteSeen, Whole};
 
 /// Secrets that stand for clusters.
 pub(crate) const CLUSTERS: &str = "clusters";
@@ -22,7 +22,7 @@ pub(crate) const KUBECONFIGS: &str = "kubeconfigs";
 pub(crate) const MADE: &str = "made";
 /// Secrets with values in a member.
 pub(crate) const COPIED: &str = "copied";
-/// `RemoteAssemblages` by the cluster that they are about.
+/// `RemoteAssemblages` by the cluster that they are about; `Assemblages` by the one that they name.
 pub(crate) const OF_CLUSTER: &str = "cluster";
 
 /// `RemoteAssemblages` by the uid of the cluster that they recorded.
@@ -63,7 +63,8 @@ pub(crate) fn interests() -> Vec<Interest> {
             .indexed(NAMING, naming)
             .meaning(meant_by_remote),
         Interest::of::<Assembled>(kinds::ASSEMBLAGE, by_assemblage)
-            .indexed(NAMING, naming_bootstrap_modules),
+            .indexed(NAMING, naming_bootstrap_modules)
+            .indexed(OF_CLUSTER, naming_cluster),
         Interest::of::<Whole>(kinds::CONTROLLER_REVISION, by_revision).labelled(names::ROLLOUT),
         cluster(kinds::CLUSTER),
         cluster(kinds::CLUSTER_BEFORE),
@@ -142,7 +143,7 @@ pub(crate) fn definition_of(kind: &Kind) -> String {
 /// The definition of a kind of ours: with it all its objects go, and nobody has said that what they stand for may.
 pub(crate) fn definition(kind: &Kind, triggers: Triggers) -> Interest {
     let name = definition_of(kind);
-    Interest::of::<Bare>(kinds::DEFINITION, triggers)
+    Interest::of::<Installed>(kinds::DEFINITION, triggers)
         .only("", name.clone())
         .in_slot(name)
 }

@@ -4,6 +4,7 @@
 
 use jiff::Timestamp;
 use serde_json::Value;
+use slipway_api::fleet::MAX_SYNCS;
 use slipway_api::fleet::names::TAKE_OVER;
 use slipway_kernel::fields::{strings, text};
 use slipway_kernel::member::reasons;
@@ -27,7 +28,10 @@ pub(super) fn objection(one: &Remote<'_>, facts: &Facts, since: Timestamp) -> Op
     let object = one.target().object().clone();
     let words = mistaken(one, facts);
     let words = words.or_else(|| Some(another_hub(&object, &one.elsewhere()?)));
-    let (reason, message, unblock) = words.or_else(|| unidentified(one.view, facts))?;
+    let words = words
+        .or_else(|| crowded(one))
+        .or_else(|| unidentified(one.view, facts));
+    let (reason, message, unblock) = words?;
     Some(Blocker {
         reason,
         message,
@@ -94,6 +98,22 @@ fn another_hub(object: &ObjectRef, hub: &str) -> Words {
             "if this one is to take its place, stop that one and annotate {object} with {TAKE_OVER}={hub}"
         ),
     )
+}
+
+/// There are more syncs in the cluster than anybody could have assigned.
+fn crowded(one: &Remote<'_>) -> Option<Words> {
+    let count = one.crowd()?;
+    let meta = one.item.meta();
+    Some((
+        Reason::AssemblageFull.as_str(),
+        format!(
+            "its Assemblage has {count} syncs and at most {MAX_SYNCS} fit, so it is not read, and nothing is written there"
+        ),
+        format!(
+            "whoever takes those away in the cluster that do not belong into Assemblage {}/{}, and installs our definition there",
+            meta.namespace, meta.name
+        ),
+    ))
 }
 
 /// It cannot be known which control plane this is, and so not whose the cluster is.

@@ -83,6 +83,11 @@ impl<'a> Remote<'a> {
         Item::of(store.get(&meta.namespace, &meta.name)?)
     }
 
+    /// How many syncs are in the cluster, if they are more than are read: then it is as if none could be seen.
+    pub(super) fn crowd(&self) -> Option<usize> {
+        Leaf::crowd(self.leaf()?.body().kept())
+    }
+
     /// The world of its plan, and whether something has to be read for it.
     pub(super) fn world(&self, facts: &Facts, is_reachable: bool) -> (World, bool) {
         self.world_with(facts, is_reachable, Leaf::read)
@@ -122,6 +127,7 @@ impl<'a> Remote<'a> {
         let words = strings(self.object(), "/metadata/annotations");
         let many = words.get(CONFIRM_UNASSIGN);
         let many = many.and_then(|many| many.trim().parse().ok());
+        let leaf = self.leaf().filter(|_| self.crowd().is_none());
         let world = World {
             namespace: meta.namespace.clone(),
             name: meta.name.clone(),
@@ -134,7 +140,7 @@ impl<'a> Remote<'a> {
             before: self.kept().status(),
             is_reachable,
             reached: None,
-            leaf: self.leaf().map(|leaf| read(leaf.body().kept())),
+            leaf: leaf.map(|leaf| read(leaf.body().kept())),
             refused,
             refused_secrets,
             secrets: self.secrets(),

@@ -184,7 +184,8 @@ fn gathering<T>(
             named: &named,
             is_blind: view.is_blind_to_clusters(facts),
         };
-        let gathered = gather(&parts);
+        let mut gathered = gather(&parts);
+        gathered.world.forgets_who_came = view.forgets(&kinds::ROLLOUT, "joined");
         let read = place.read(facts, &gathered.needs);
         if read.is_empty() {
             return with(&parts, gathered);

@@ -13,6 +13,7 @@ use super::view::{View, cluster_of, remote, whole};
 use crate::assemblage::KustomizationSeen;
 use crate::observe::kept::Kept;
 use crate::observe::seen::{Assembled, RemoteSeen, Whole};
+use crate::remote::{Leaf, is_elsewhere};
 use crate::render::assignment::Layer;
 use crate::{kinds, work};
 
@@ -54,6 +55,14 @@ pub(super) fn naming_bootstrap_modules(seen: &Seen) -> Vec<String> {
     let object = body.and_then(|body| body.downcast_ref::<Assembled>());
     let named = object.map(|one| named(&seen.meta, one.kept()).collect());
     named.unwrap_or_default()
+}
+
+pub(super) fn naming_cluster(seen: &Seen) -> Vec<String> {
+    let body = seen.body.as_ref().ok();
+    let object = body.and_then(|body| body.downcast_ref::<Assembled>());
+    let cluster = object.and_then(Assembled::cluster);
+    let value = cluster.map(|cluster| format!("{}/{cluster}", seen.meta.namespace));
+    value.into_iter().collect()
 }
 
 /// The modules that syncs name, with their namespace.
@@ -229,13 +238,15 @@ pub(super) fn by_cluster(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key
     let view = View::new(stores);
     let mut keys = assigners(&view, &meta.namespace);
     keys.extend(of_member(&view, &meta.namespace, &meta.name));
-    let bootstrap = crate::naming::bootstrap(&meta.name);
-    keys.push(work::at_home(
-        &kinds::ASSEMBLAGE,
-        &meta.namespace,
-        &bootstrap,
-    ));
+    keys.extend(bootstraps(&view, &meta.namespace, &meta.name));
     keys
+}
+
+/// The work at home of what names a cluster and is applied to it from here. Whoever makes such an assemblage calls it as they like.
+pub(super) fn bootstraps(view: &View<'_>, namespace: &str, cluster: &str) -> Vec<Key> {
+    let all = view.assemblages_of(namespace, cluster).into_iter();
+    all.map(|item| work::at_home(&kinds::ASSEMBLAGE, namespace, &item.meta().name))
+        .collect()
 }
 
 /// All work about a member: at home and there.
@@ -385,10 +396,27 @@ pub(super) fn by_leaf(cluster: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<
         let named = cluster_of(item.body().object());
         work::member(&meta.namespace, named) == *cluster
     };
-    match found.filter(is_meant) {
+    let mut keys = match found.filter(is_meant) {
         Some(found) => Vec::from(of_remote(found.meta(), found.body().object())),
         None => Vec::new(),
+    };
+    // A cluster that another control plane has is not applied to either. That it is ours again is looked for.
+    if let Some((namespace, name)) = work::place(cluster)
+        && is_of_another_hub(&view, cluster, meta)
+    {
+        keys.extend(bootstraps(&view, namespace, name));
     }
+    keys
+}
+
+/// Whether what is in a member says that another control plane has it.
+fn is_of_another_hub(view: &View<'_>, cluster: &ClusterId, meta: &Meta) -> bool {
+    let store = view.stores.typed::<Assembled>(cluster, &kinds::ASSEMBLAGE);
+    let leaf =
+        store.and_then(|store| Item::<Assembled>::of(store.get(&meta.namespace, &meta.name)?));
+    let hub = leaf.and_then(|leaf| Leaf::hub_of(leaf.body().object()));
+    let said = hub.zip(view.identity());
+    said.is_some_and(|(hub, ours)| is_elsewhere(&hub, &ours, None))
 }
 
 /// Whatever else is seen in a member is about its assemblages.

@@ -15,7 +15,7 @@ use super::interests::{
     namespace_slot, one_kubeconfig,
 };
 use crate::observe::cluster::{self, Registered, registered};
-use crate::observe::seen::{Assembled, Bare, RemoteSeen, Whole};
+use crate::observe::seen::{Assembled, Bare, Installed, RemoteSeen, Whole};
 use crate::{kinds, work};
 
 /// What is seen in the control plane.
@@ -46,16 +46,26 @@ impl<'a> View<'a> {
     /// Whether the definition of a kind is going, or gone: then its objects go, and nobody has said that they may.
     pub(crate) fn is_undefined(&self, kind: &Kind) -> bool {
         let name = definition_of(kind);
-        let store = self
-            .stores
-            .slot::<Bare>(&self.home, &kinds::DEFINITION, &name);
+        let store = self.definitions(&name);
         let Some(store) = store.filter(|store| store.is_synced()) else {
             return false;
         };
-        let found = store.get("", &name).and_then(Item::<Bare>::of);
-        found.is_none_or(|found| {
-            text(found.body().object(), "/metadata/deletionTimestamp").is_some()
-        })
+        let found = store.get("", &name).and_then(Item::<Installed>::of);
+        found.is_none_or(|found| found.body().is_going)
+    }
+
+    /// Whether the definition of a kind is so old that the API does not keep this field of its statuses.
+    pub(crate) fn forgets(&self, kind: &Kind, field: &str) -> bool {
+        let name = definition_of(kind);
+        let found = self.definitions(&name).and_then(|all| all.get("", &name));
+        let found = found.and_then(Item::<Installed>::of);
+        found.is_some_and(|found| !found.body().keeps(field))
+    }
+
+    /// Where the definition of this name is seen.
+    fn definitions(&self, name: &str) -> Option<&'a Store> {
+        let (stores, kind) = (self.stores, &kinds::DEFINITION);
+        stores.slot::<Installed>(&self.home, kind, name)
     }
 
     /// An object of ours.
@@ -257,10 +267,18 @@ impl<'a> View<'a> {
 
     /// The `Assemblage`s that name a bootstrap module.
     pub(crate) fn assemblages_naming(&self, namespace: &str, module: &str) -> Vec<Item<Assembled>> {
-        let (kind, module) = (&kinds::ASSEMBLAGE, format!("{namespace}/{module}"));
-        let found = self
-            .stores
-            .indexed::<Assembled>(&self.home, kind, NAMING, &module);
+        self.assemblages_under(NAMING, &format!("{namespace}/{module}"))
+    }
+
+    /// The `Assemblage`s that name a cluster.
+    pub(crate) fn assemblages_of(&self, namespace: &str, cluster: &str) -> Vec<Item<Assembled>> {
+        self.assemblages_under(OF_CLUSTER, &format!("{namespace}/{cluster}"))
+    }
+
+    /// The `Assemblage`s that are found under this value.
+    fn assemblages_under(&self, index: &'static str, value: &str) -> Vec<Item<Assembled>> {
+        let (stores, kind) = (self.stores, &kinds::ASSEMBLAGE);
+        let found = stores.indexed::<Assembled>(&self.home, kind, index, value);
         found
             .filter_map(|entry| self.assemblage(&entry.meta.namespace, &entry.meta.name))
             .collect()

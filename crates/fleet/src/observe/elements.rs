@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::de::{Deserialize, DeserializeOwned};
 use serde_json::{Map, Value};
-use slipway_api::fleet::assemblage::SyncStatus;
+use slipway_api::fleet::assemblage::{SyncState, SyncStatus};
 use slipway_api::fleet::sync::NamedSync;
 use slipway_bindings::revision;
 use slipway_kernel::fields::text;
@@ -115,17 +115,36 @@ impl Told {
         Self(values.iter().map(|value| apart(value)).collect())
     }
 
-    /// All of it, in the order of the object; or what is wrong with one.
-    pub fn read(&self) -> Result<Vec<SyncStatus>, serde_json::Error> {
-        self.0.iter().map(status).collect()
+    /// All of it, in the order of the object, as far as it can be read: of one sync a later version may tell what this one has no
+    /// word for, and what it tells of the others is known all the same.
+    pub fn all(&self) -> Vec<SyncStatus> {
+        self.0.iter().filter_map(readable).collect()
     }
 
-    /// What is told of the sync of this name, if that can be read.
+    /// What is told of the sync of this name, as far as it can be read.
     pub fn named(&self, sync: &str) -> Option<SyncStatus> {
         let mut all = self.0.iter();
         let found = all.find(|(one, _)| one.name() == Some(sync))?;
-        status(found).ok()
+        readable(found)
     }
+}
+
+/// What is told of a sync. What we have no word for is on its way, whatever it is. None of what has no name.
+fn readable(told: &(Arc<Element>, Option<Time>)) -> Option<SyncStatus> {
+    if let Ok(read) = status(told) {
+        return Some(read);
+    }
+    let (value, since) = (told.0.value(), told.1.clone());
+    let part = |path: &str| text(&value, path).map(str::to_owned);
+    Some(SyncStatus {
+        name: part("/name")?,
+        observed_revision: part("/observedRevision"),
+        observed_sync: part("/observedSync"),
+        state: SyncState::Updating,
+        reason: part("/reason"),
+        message: part("/message"),
+        since,
+    })
 }
 
 fn status((told, since): &(Arc<Element>, Option<Time>)) -> Result<SyncStatus, serde_json::Error> {
@@ -281,18 +300,23 @@ mod tests {
             .iter()
             .map(|value| serde_json::from_value(value.clone()).unwrap())
             .collect();
-        assert_eq!(told.read().unwrap(), read);
+        assert_eq!(told.all(), read);
         assert_eq!(told.named("told once").unwrap(), read[0]);
         assert!(Arc::ptr_eq(&told.0[0].0, &told.0[1].0));
         for odd in [json!("long ago"), json!(7), json!({"time": 1})] {
             let value = json!({"name": "odd", "since": odd});
-            let wrong = serde_json::from_value::<SyncStatus>(value.clone()).unwrap_err();
-            let odd = Told::of(&[&value]);
-            assert_eq!(odd.read().unwrap_err().to_string(), wrong.to_string());
-            assert_eq!(odd.named("odd"), None);
+            assert!(serde_json::from_value::<SyncStatus>(value.clone()).is_err());
+            let odd = Told::of(&[&value]).named("odd").unwrap();
+            assert_eq!((odd.name.as_str(), odd.since), ("odd", None));
         }
         let plain = Told::of(&[&json!({"name": "a", "since": null}), &json!({"name": "b"})]);
-        assert_eq!(plain.read().unwrap().len(), 2);
+        assert_eq!(plain.all().len(), 2);
         assert_eq!(plain.named("none"), None);
+        let nameless = Told::of(&[
+            &json!({"state": "later"}),
+            &json!("no object"),
+            &json!({"name": 7}),
+        ]);
+        assert_eq!(nameless.all(), []);
     }
 }

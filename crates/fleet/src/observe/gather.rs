@@ -83,6 +83,7 @@ pub fn gather(parts: &Parts<'_>) -> Gathered {
             clusters: BTreeMap::new(),
             named: parts.named(),
             is_blind: parts.is_blind,
+            forgets_who_came: false,
         },
         ..Gathered::default()
     };

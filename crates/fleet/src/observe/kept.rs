@@ -75,22 +75,20 @@ impl Kept {
         self.told.named(sync)
     }
 
-    /// All of its status; the empty one if it cannot be read.
+    /// All of its status, as far as it can be read: a later version of ours may have written it.
     pub fn status(&self) -> AssemblageStatus {
-        let Ok(syncs) = self.told.read() else {
-            return AssemblageStatus::default();
-        };
         AssemblageStatus {
-            syncs,
+            syncs: self.told.all(),
             ..self.status_but_syncs()
         }
     }
 
     /// Its status, but for what it tells of its syncs.
     pub fn status_but_syncs(&self) -> AssemblageStatus {
-        let status = self.object.get("status");
-        let status = status.and_then(|status| AssemblageStatus::deserialize(status).ok());
-        status.unwrap_or_default()
+        let Some(status) = self.object.get("status") else {
+            return AssemblageStatus::default();
+        };
+        AssemblageStatus::deserialize(status).unwrap_or_else(|_| in_parts(status))
     }
 
     /// The modules that its syncs name.
@@ -111,6 +109,21 @@ impl Kept {
     /// Whether some of its syncs refer to something, or name what may.
     pub fn refers(&self) -> bool {
         self.refers
+    }
+}
+
+/// What can be read of a status, but for its syncs. Which cluster it is about must not be lost because of something else.
+fn in_parts(status: &Value) -> AssemblageStatus {
+    fn part<'a, T: Deserialize<'a>>(value: Option<&'a Value>) -> Option<T> {
+        T::deserialize(value?).ok()
+    }
+    let conditions = list(status, "/conditions");
+    AssemblageStatus {
+        observed_generation: part(status.get("observedGeneration")),
+        conditions: conditions.filter_map(|one| part(Some(one))).collect(),
+        cluster: part(status.get("cluster")),
+        summary: part(status.get("summary")),
+        syncs: Vec::new(),
     }
 }
 
@@ -167,10 +180,10 @@ fn refers(sync: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
     use serde_json::{Value, json};
-    use slipway_api::fleet::assemblage::{AssemblageStatus, SyncState};
+    use slipway_api::fleet::assemblage::SyncState;
 
     use super::Kept;
     use crate::observe::elements::{Element, Elements};
@@ -220,9 +233,9 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_read_as_a_whole_or_not_at_all() {
+    fn a_status_is_read_as_far_as_it_can_be() {
         let of = |state: &str| {
-            let told = json!([{"name": "a", "state": state}, {"name": "b"}]);
+            let told = json!([{"name": "a", "state": state, "observedRevision": "1"}, {"name": "b", "state": "succeeded"}]);
             Kept::remote(&json!({"status": {"observedGeneration": 3, "syncs": told}}))
         };
         let status = of("failed").status();
@@ -235,8 +248,17 @@ mod tests {
             SyncState::Failed
         );
         let later = of("of a later version");
-        assert_eq!(later.status(), AssemblageStatus::default());
-        assert_eq!(later.status_but_syncs().observed_generation, Some(3));
-        assert!(later.sync_status("a").is_none() && later.sync_status("b").is_some());
+        let read = later.status();
+        assert_eq!(read.observed_generation, Some(3));
+        let states: Vec<SyncState> = read.syncs.iter().map(|one| one.state).collect();
+        assert_eq!(states, [SyncState::Updating, SyncState::Succeeded]);
+        assert_eq!(read.syncs[0].observed_revision.as_deref(), Some("1"));
+        assert_eq!(later.sync_status("a").as_ref(), read.syncs.first());
+        let odd = Kept::remote(&json!({"status": {
+            "observedGeneration": "of a later version", "cluster": {"uid": "one"}, "conditions": [7], "syncs": [{"name": "a"}],
+        }}));
+        let read = odd.status();
+        assert_eq!(read.cluster.unwrap().uid.as_deref(), Some("one"));
+        assert_eq!((read.observed_generation, read.syncs.len()), (None, 1));
     }
 }

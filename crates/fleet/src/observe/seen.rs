@@ -130,6 +130,38 @@ const KEPT: [&str; 7] = [
     "ownerReferences",
 ];
 
+/// The definition of a kind of ours, as somebody has installed it: it may be older than we are.
+#[derive(Debug, Clone)]
+pub struct Installed {
+    /// Whether it is being deleted.
+    pub is_going: bool,
+    /// The fields of a status that are kept; none where all are.
+    told: Option<BTreeSet<String>>,
+}
+
+impl Installed {
+    /// Whether the API keeps this field of a status.
+    pub fn keeps(&self, field: &str) -> bool {
+        self.told.as_ref().is_none_or(|told| told.contains(field))
+    }
+}
+
+impl Projection for Installed {
+    const READS: Parts = Parts::NONE;
+
+    fn project(object: &Value) -> Result<Self, Undecodable> {
+        let is_stored = |version: &&Value| version.get("storage") == Some(&Value::Bool(true));
+        let stored = list(object, "/spec/versions").find(is_stored);
+        let schema = stored.and_then(|version| version.pointer("/schema/openAPIV3Schema"));
+        let status = schema.and_then(|schema| schema.pointer("/properties/status/properties"));
+        let fields = status.and_then(Value::as_object);
+        Ok(Self {
+            is_going: text(object, "/metadata/deletionTimestamp").is_some(),
+            told: fields.map(|fields| fields.keys().cloned().collect()),
+        })
+    }
+}
+
 /// An assemblage, with what it is expanded to. That is known only when somebody asks: nobody asks it of one in another cluster.
 #[derive(Clone)]
 pub struct Assembled {
@@ -273,7 +305,7 @@ mod tests {
     use serde_json::json;
     use slipway_kernel::store::Projection;
 
-    use super::{Assembled, Bare, RemoteSeen, Whole};
+    use super::{Assembled, Bare, Installed, RemoteSeen, Whole};
 
     #[test]
     fn nothing_of_a_secret_is_kept_where_only_its_metadata_is_and_nothing_is_shown() {
@@ -291,6 +323,19 @@ mod tests {
         );
         let whole = Whole::read(&secret).unwrap();
         assert!(!format!("{whole:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn a_definition_says_which_fields_of_a_status_are_kept() {
+        let of = |status: serde_json::Value| {
+            let schema = json!({"openAPIV3Schema": {"properties": {"status": status}}});
+            let versions =
+                json!([{"name": "v0"}, {"name": "v1", "storage": true, "schema": schema}]);
+            Installed::read(&json!({"metadata": {}, "spec": {"versions": versions}})).unwrap()
+        };
+        let some = of(json!({"properties": {"run": {}}}));
+        assert!(some.keeps("run") && !some.keeps("joined") && !some.is_going);
+        assert!(of(json!({"x-kubernetes-preserve-unknown-fields": true})).keeps("joined"));
     }
 
     /// Whatever has a list that is called as those of assemblages are.

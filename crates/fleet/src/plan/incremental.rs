@@ -188,6 +188,7 @@ impl<'a> Pass<'a> {
             return;
         };
         if can_get(canary) && self.is_back(canary) {
+            decision.is_awaited = true;
             return;
         }
         let unready = self.ground.unready(self.run);
@@ -224,16 +225,25 @@ impl<'a> Pass<'a> {
         let Some(stable) = self.ground.stable else {
             return;
         };
-        let is_new = |seen: &Seen<'_>| {
+        let is_here = |seen: &Seen<'_>| {
             let is_here = seen.can_be_written() && seen.cluster.is_reachable;
-            seen.standing == Standing::New && is_here && !is_skipped(self.run, seen)
+            seen.standing == Standing::New && is_here
         };
+        let is_new = |seen: &Seen<'_>| is_here(seen) && !is_skipped(self.run, seen);
+        let run = decision.run.as_ref();
+        let is_left = |seen: &Seen<'_>| run.is_some_and(|run| is_skipped(run, seen));
+        let comes_back = |seen: &&Seen<'_>| is_here(seen) && !is_new(seen) && !is_left(seen);
+        decision.is_awaited |= self.survey().selected().any(|seen| comes_back(&seen));
         for seen in self.survey().in_order(is_new) {
             let Some(assignment) = seen.proved(stable, self.survey().target()) else {
                 continue;
             };
             // It gets the change when it is ready with this, and does not count before. That has to be written down before it gets
             // anything, else nobody knows it any more. A status has its limits; who is left out there counts.
+            if !seen.is_told && self.ground.world.forgets_who_came {
+                decision.holds.push(forgetful().at(seen.name));
+                continue;
+            }
             if !seen.is_told && decision.joined.len() < MAX_CLUSTERS {
                 decision.joined.push(assignment.cluster);
                 decision.joined.sort();
@@ -259,6 +269,8 @@ impl<'a> Pass<'a> {
             .partition(|seen| seen.is_unready());
         let unready = self.ground.unready(self.run);
         let room = self.ground.allowed().saturating_sub(unready);
+        let counts_again = |seen: &Seen<'_>| seen.can_move() && self.is_back(seen);
+        decision.is_awaited |= room > 0 && self.survey().selected().any(counts_again);
         let moved = broken.into_iter().chain(waiting.iter().copied().take(room));
         decision.assign.extend(moved.filter_map(Seen::wanted));
         if waiting.len() > room {
@@ -288,6 +300,13 @@ impl<'a> Pass<'a> {
         let is_over = |seen: &Seen<'_>| is_done(seen) && !is_tried_again(seen) || is_left(seen);
         decision.assign.is_empty() && self.survey().selected().all(is_over)
     }
+}
+
+/// Why a cluster that came gets nothing: nobody would know that it has just come.
+fn forgetful() -> Hold {
+    let message = "the definition of Rollouts does not keep status.joined, so that a cluster that comes during a change gets nothing before it";
+    let unblock = "whoever applies the definitions that come with this version";
+    Hold::new(Reason::DefinitionTooOld, message, unblock)
 }
 
 /// Why the first cluster is not ready yet, with what it says itself.

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
+use slipway_api::fleet::MAX_SYNCS;
 use slipway_api::fleet::assemblage::{AssemblageStatus, SyncState, SyncStatus};
 use slipway_api::fleet::names::{CONFIRM_UNASSIGN, TAKE_OVER};
 use slipway_bindings::{canonical, revision};
@@ -65,6 +66,10 @@ pub struct Leaf {
     pub status: AssemblageStatus,
 }
 
+/// More syncs than these are not read: what is assigned here and what is kept there may be as many each. Whoever makes an API that
+/// takes more chooses how long each plan takes, and all clusters wait for each.
+const MOST: usize = 2 * MAX_SYNCS;
+
 /// How long a reason may be, in characters: it is a word.
 const LONGEST_REASON: usize = 64;
 
@@ -88,7 +93,8 @@ impl Leaf {
     /// Reads one that is kept.
     pub fn read(assemblage: &Kept) -> Self {
         let mut status = assemblage.status();
-        status.syncs = status.syncs.into_iter().map(bounded).collect();
+        let told = status.syncs.into_iter().take(MOST);
+        status.syncs = told.map(bounded).collect();
         Self {
             status,
             ..Self::untold(assemblage)
@@ -128,6 +134,12 @@ impl Leaf {
         Some(self.elements.named(sync)?.hash())
     }
 
+    /// How many syncs an `Assemblage` has, if they are more than are read.
+    pub(crate) fn crowd(assemblage: &Kept) -> Option<usize> {
+        let count = assemblage.syncs().iter().count();
+        (count > MOST).then_some(count)
+    }
+
     /// The control plane that has an `Assemblage`, if it says so.
     pub(crate) fn hub_of(object: &Value) -> Option<String> {
         strings(object, "/metadata/annotations").remove(HUB)
@@ -143,14 +155,13 @@ impl Leaf {
     /// last: then somebody else has added one.
     pub(super) fn without_all_but(&self, list: &[Line<'_>]) -> Option<Vec<Line<'_>>> {
         let all = self.whole();
-        let is_ours = self.written == Some(hash(&all));
+        if self.written != Some(hash(&all)) {
+            return None;
+        }
         let listed: BTreeSet<Option<&str>> = list.iter().map(Line::name).collect();
-        let left: Vec<Line<'_>> = all
-            .iter()
-            .filter(|sync| listed.contains(&sync.name()))
-            .copied()
-            .collect();
-        (is_ours && (left.len() < all.len() || list.is_empty())).then_some(left)
+        let is_listed = |sync: &&Line<'_>| listed.contains(&sync.name());
+        let left: Vec<Line<'_>> = all.iter().filter(is_listed).copied().collect();
+        (left.len() < all.len() || list.is_empty()).then_some(left)
     }
 
     /// Whether what it tells is of what is in it now.
@@ -262,7 +273,7 @@ impl World {
     }
 
     /// The names of all syncs that are assigned here.
-    fn assigned(&self) -> BTreeSet<&str> {
+    pub(super) fn assigned(&self) -> BTreeSet<&str> {
         self.syncs.iter().map(|(sync, _)| sync.name()).collect()
     }
 
@@ -276,11 +287,11 @@ impl World {
     pub(super) fn going(&self, kept: &BTreeSet<String>, now: Timestamp) -> Vec<SyncStatus> {
         let assigned = self.assigned();
         let is_open = self.is_open();
-        let is_there = |name: &str| self.leaf.iter().flat_map(Leaf::names).any(|n| n == name);
+        let there: BTreeSet<&str> = self.leaf.iter().flat_map(Leaf::names).collect();
         let is_going = |told: &&SyncStatus| {
             let name = told.name.as_str();
             let is_assigned = assigned.contains(name) || kept.contains(name);
-            !is_assigned && (!is_open || is_there(name))
+            !is_assigned && (!is_open || there.contains(name))
         };
         let going = self.before.syncs.iter().filter(is_going);
         going

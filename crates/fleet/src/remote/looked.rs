@@ -35,6 +35,11 @@ impl<'a> Looked<'a> {
         }
     }
 
+    /// The sync of this name in the cluster.
+    pub(super) fn there(&self, name: &str) -> Option<&'a Spelled> {
+        self.there.get(name).copied()
+    }
+
     /// What was told of the sync of this name here.
     pub(super) fn before(&self, name: &str) -> Option<&'a SyncStatus> {
         self.before.get(name).copied()

@@ -139,3 +139,39 @@ fn a_cluster_without_our_definition_gets_it_from_the_control_plane_and_then_the_
         fleet.until_ready("web", 180).await;
     });
 }
+
+/// Who makes an assemblage that names a cluster calls it as they like. It waits for the cluster to say which one it is, and is told
+/// when it does, not with the next heartbeat.
+#[test]
+fn an_assemblage_of_any_name_is_looked_at_when_its_cluster_says_which_one_it_is() {
+    virtually(async {
+        let mut fleet = Fleet::empty().await;
+        fleet.register("berlin").await;
+        let source =
+            json!({"git": {"url": "https://example.com/tools.git", "version": {"tag": "v1"}}});
+        let tools = json!({
+            "apiVersion": "fleet.squaremo.dev/v1alpha1", "kind": "Assemblage", "metadata": {"name": "tools"},
+            "spec": {
+                "clusterName": "berlin", "kubeconfigRef": {"name": "berlin-kubeconfig"},
+                "syncs": [{"name": "a", "source": source, "package": {"kustomize": {"path": "./a"}}}],
+            },
+        });
+        let assemblages = "/apis/fleet.squaremo.dev/v1alpha1/namespaces/fleet/assemblages";
+        fleet.hub.create(assemblages, &tools).await;
+        fleet.cut("berlin");
+        fleet.start();
+        secs(120).await;
+        let uid = async |fleet: &Fleet| {
+            let found = fleet.get("assemblages", "tools").await?;
+            let uid = found["status"]["cluster"]["uid"].as_str()?;
+            Some(uid.to_owned())
+        };
+        assert_eq!(uid(&fleet).await, None);
+        fleet.mend("berlin");
+        let told = fleet.until("known", 45, uid).await;
+        let system = fleet.leaves["berlin"]
+            .get("/api/v1/namespaces/kube-system")
+            .await;
+        assert_eq!(system["metadata"]["uid"], told.as_str());
+    });
+}

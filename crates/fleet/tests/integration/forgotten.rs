@@ -234,3 +234,44 @@ fn what_another_control_plane_has_is_not_applied_to_from_here() {
             .await;
     });
 }
+
+/// A later version told of one sync in a word of its own, and was taken back: which cluster this is stays what it was. Another one
+/// answers under its name by then, or none.
+#[test]
+fn what_cannot_be_read_of_one_sync_does_not_make_another_cluster_the_right_one() {
+    for is_cut in [false, true] {
+        virtually(async {
+            let mut fleet = Fleet::settled("Replace", "v1").await;
+            fleet.replica = None;
+            let path = format!("{DEFINITIONS}/remoteassemblages.fleet.squaremo.dev");
+            let mut versions = fleet.hub.get(&path).await["spec"]["versions"].clone();
+            let status = &mut versions[0]["schema"]["openAPIV3Schema"]["properties"]["status"];
+            let state = &mut status["properties"]["syncs"]["items"]["properties"]["state"];
+            assert!(state.as_object_mut().unwrap().remove("enum").is_some());
+            let later = json!({"spec": {"versions": versions}});
+            fleet.hub.patch(&path, &later).await;
+            secs(2).await;
+            let found = fleet.get("remoteassemblages", "rome").await.unwrap();
+            let record = found["status"]["cluster"].clone();
+            assert!(record["uid"].is_string());
+            let mut syncs = found["status"]["syncs"].clone();
+            syncs[0]["state"] = json!("suspended");
+            let told = json!({"status": {"syncs": syncs}});
+            let path =
+                "/apis/fleet.squaremo.dev/v1alpha1/namespaces/fleet/remoteassemblages/rome/status";
+            fleet.hub.patch(path, &told).await;
+            if is_cut {
+                fleet.cut("rome");
+            } else {
+                let berlin = fleet.leaves["berlin"].cluster.clone();
+                fleet.lines.lead("fleet/rome", &berlin);
+            }
+            fleet.start();
+            secs(120).await;
+            let found = fleet.get("remoteassemblages", "rome").await.unwrap();
+            assert_eq!(found["status"]["cluster"], record, "{is_cut}");
+            let path = "/apis/fleet.squaremo.dev/v1alpha1/namespaces/fleet/assemblages/rome";
+            assert_eq!(fleet.leaves["berlin"].find(path).await, None);
+        });
+    }
+}

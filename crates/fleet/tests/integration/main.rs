@@ -14,6 +14,7 @@ mod bad_input;
 mod bindings;
 mod bootstrap;
 mod clusters;
+mod crowded;
 mod definitions;
 mod flux;
 mod forgotten;

@@ -8,7 +8,7 @@ use slipway_fleet::observe::rollout::Asked;
 use slipway_fleet::observe::{Cluster, EntryStatus, Revision, Rollout, Wanted, World};
 use slipway_fleet::plan;
 
-use crate::stage::{all_ready, noon, step, write};
+use crate::stage::{all_ready, noon, report, step, write};
 
 fn play(world: &mut World, plans: usize) {
     for _ in 0..plans {
@@ -250,6 +250,74 @@ fn who_came_and_is_ready_counts_before_it_moves() {
     let moved = world.clusters.keys().filter(|name| with(&world, name));
     assert_eq!(moved.count(), 3, "the first one, and two that are unready");
     assert!(!with(&world, "new"), "that it counts is not written down");
+    for _ in 0..5 {
+        all_ready(&mut world, noon());
+        let decision = decide(&world, noon());
+        write(&mut world, &decision, noon());
+    }
+    let last = decide(&world, noon());
+    assert!(last.is_idle() && last.is_news(&world), "it is waited for");
     play(&mut world, 30);
     assert!(world.clusters.keys().all(|name| with(&world, name)));
+}
+
+/// Each status names all clusters, and nobody moves because one of them has come up: hundreds that do so one after the other are not
+/// told of one by one, and nothing that a person says meanwhile waits for that.
+#[test]
+fn clusters_that_come_up_while_a_change_waits_are_no_news() {
+    let mut world = changing();
+    let first = loop {
+        if let Some(one) = step(&mut world, noon()).assign.first() {
+            break one.cluster.clone();
+        }
+    };
+    report(&mut world, &first, SyncState::Failed, noon());
+    step(&mut world, noon());
+    let names: Vec<String> = (0..30).map(|n| format!("new-{n:02}")).collect();
+    for name in &names {
+        let new = Cluster {
+            wanted: Revision::Known("b".to_owned()),
+            stable: Some(Revision::Known("a".to_owned())),
+            ..Cluster::default()
+        };
+        world.clusters.insert(name.clone(), new);
+    }
+    let told = decide(&world, noon());
+    assert!(told.is_idle() && told.is_news(&world));
+    step(&mut world, noon());
+    assert_eq!(step(&mut world, noon()).assign.len(), names.len());
+    for name in &names {
+        report(&mut world, name, SyncState::Succeeded, noon());
+        let decision = decide(&world, noon());
+        assert!(!decision.joined.contains(name) && decision.is_idle());
+        assert!(!decision.is_news(&world), "{name}");
+        world.rollout.status = plan::status(&world, &decision, noon());
+    }
+    // The change is mended, and all of them get it.
+    report(&mut world, &first, SyncState::Succeeded, noon());
+    play(&mut world, 60);
+    let with = |name: &String| revision(&world, name) == Some("b");
+    assert!(world.clusters.keys().all(with));
+}
+
+/// Definitions are older than the operator: what would have to be remembered is not, and that is said.
+#[test]
+fn who_comes_where_that_is_not_kept_waits_and_is_told_why() {
+    let mut world = changing();
+    world.forgets_who_came = true;
+    step(&mut world, noon());
+    let new = Cluster {
+        wanted: Revision::Known("b".to_owned()),
+        stable: Some(Revision::Known("a".to_owned())),
+        ..Cluster::default()
+    };
+    world.clusters.insert("new".to_owned(), new);
+    step(&mut world, noon());
+    let waits = decide(&world, noon());
+    assert!(!waits.is_news(&world) && waits.joined.is_empty());
+    let mut holds = waits.holds.iter();
+    let told = holds.find(|hold| hold.reason == "DefinitionTooOld");
+    assert_eq!(told.unwrap().cluster.as_deref(), Some("new"));
+    play(&mut world, 30);
+    assert_eq!(revision(&world, "new"), Some("b"));
 }

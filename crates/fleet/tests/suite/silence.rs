@@ -73,3 +73,32 @@ fn an_agent_that_does_not_look_is_told_of_after_a_minute() {
         (None, None)
     );
 }
+
+/// The agent of a cluster may be newer than its hub: what it says of one sync is no word that the hub knows.
+#[test]
+fn a_sync_in_a_state_of_a_later_version_silences_no_other() {
+    let syncs = ["later", "well"].map(|name| NamedSync {
+        name: name.to_owned(),
+        ..sync("v1")
+    });
+    let mut world = World {
+        namespace: "fleet".to_owned(),
+        name: "berlin".to_owned(),
+        uid: "one".to_owned(),
+        hub: "hub".to_owned(),
+        syncs: syncs.iter().map(|sync| (sync.into(), None)).collect(),
+        is_reachable: true,
+        ..World::default()
+    };
+    step(&mut world, noon());
+    let mut there = step(&mut world, noon()).apply.unwrap().body;
+    there["status"] = json!({"syncs": [
+        {"name": "later", "observedRevision": "v1", "state": "suspended", "reason": "Asked"},
+        {"name": "well", "observedRevision": "v1", "state": "succeeded"},
+    ]});
+    world.leaf = Some(Leaf::of(&there));
+    let told = step(&mut world, noon()).syncs;
+    assert_eq!(told[0].state, SyncState::Updating);
+    assert_eq!(told[0].reason.as_deref(), Some("Asked"));
+    assert_eq!(told[1].state, SyncState::Succeeded);
+}
