@@ -140,7 +140,7 @@ pub(crate) struct Execution {
     holds: AtomicU64,
     stopped: AtomicBool,
     failed: AtomicBool,
-    /// Something was written that the next plan would not see.
+    /// Something was to be written that the next plan would not see.
     unseen: AtomicBool,
     /// The history of versions that the plan is of: see [`crate::state::State::rewind`].
     history: u64,

@@ -3,6 +3,7 @@
 //! By patch; where a role grants only `update`, by reading the object and replacing its status at the version that the
 //! plan was made for. That is remembered for the kind until the next heartbeat.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -38,8 +39,7 @@ impl Execution {
         for status in &self.plan.statuses {
             let ended = self.status(status, every).await;
             if !report.add(ended) {
-                self.stopped
-                    .store(true, std::sync::atomic::Ordering::Release);
+                self.stopped.store(true, Ordering::Release);
                 return;
             }
         }
@@ -57,7 +57,13 @@ impl Execution {
         };
         match gate {
             Gate::Write => {}
-            Gate::Futile => return StepResult::Done,
+            Gate::Futile => {
+                // What the next plan was to rest on is not kept: it would come to the same, again and again.
+                if every.is_zero() {
+                    self.unseen.store(true, Ordering::Release);
+                }
+                return StepResult::Done;
+            }
             Gate::Wait(until) => return StepResult::Waits(self.moment(until)),
         }
         if let Some(early) = self.too_early((object, FIELD_MANAGER), Some(&status.target)) {

@@ -13,6 +13,7 @@ use slipway_runtime::gather::Gather;
 use slipway_runtime::{Environment, Operator};
 use tower::ServiceExt;
 
+use crate::answers::with_gadget;
 use crate::stage::{Replica, Stage, alone, epoch, one_of_many, secs, virtually};
 use crate::toy::{Map, Toy};
 
@@ -338,18 +339,35 @@ fn a_wake_up_in_the_past_does_not_spin() {
         let replica = stage.start(alone(), toy);
         stage.until_have("a", "1", 5).await;
         secs(10).await;
-        let text = replica.view.metrics();
-        let plans: u32 = text
-            .lines()
-            .find_map(|line| {
-                line.strip_prefix(
-                    "slipway_reconciles_total{controller=\"toy\",outcome=\"nothing\"} ",
-                )
-            })
-            .unwrap()
-            .parse()
-            .unwrap();
+        let plans = ended(&replica, "nothing").unwrap();
         assert!(plans <= 200, "{plans} plans in 10 s");
+    });
+}
+
+/// How many plans ended in this way.
+fn ended(replica: &Replica, outcome: &str) -> Option<u32> {
+    let prefix = format!("slipway_reconciles_total{{controller=\"toy\",outcome=\"{outcome}\"}} ");
+    let text = replica.view.metrics();
+    let found = text.lines().find_map(|line| line.strip_prefix(&prefix))?;
+    Some(found.parse().unwrap())
+}
+
+/// Definitions that are older than the operator: what the next plan would rest on is not kept, and it rests.
+#[test]
+fn a_plan_that_rests_on_what_the_server_throws_away_is_not_made_again_and_again() {
+    virtually(async {
+        let pruning = json!({"type": "object", "properties": {"other": {"type": "string"}}});
+        let stage = with_gadget(pruning, json!({"status": {}})).await;
+        let toy = Toy {
+            gadgets: true,
+            prepares: true,
+            ..Toy::default()
+        };
+        let replica = stage.start(alone(), toy);
+        secs(280).await;
+        assert_eq!(stage.writes().len(), 1);
+        let again = ended(&replica, "again").unwrap_or_default();
+        assert!(again <= 1, "{again} times");
     });
 }
 

@@ -103,6 +103,8 @@ pub(crate) struct Toy {
     pub(crate) fence: Fence,
     /// Forgets what a former leader may be about to do.
     pub(crate) careless: bool,
+    /// Says that the next plan rests on the statuses that it writes.
+    pub(crate) prepares: bool,
 }
 
 impl Default for Toy {
@@ -116,6 +118,7 @@ impl Default for Toy {
             lease: "toy",
             fence: Fence::WaitOut,
             careless: false,
+            prepares: false,
         }
     }
 }
@@ -345,6 +348,7 @@ impl Controller for Toy {
         self.maps(stores, facts, key, &mut plan);
         if self.gadgets {
             Self::gadgets(stores, key, &mut plan);
+            plan.prepares = self.prepares && !plan.statuses.is_empty();
         }
         let empty = stores
             .list::<Map>(&key.cluster, &kinds::CONFIG_MAP)
