@@ -22,7 +22,10 @@ use crate::router::{self, Objects};
 use crate::settings::Settings;
 use crate::standalone::Names;
 use crate::standalone::configs::{Config, ConfigKind, Known, references};
-use projections::{ABOUT, ASKS, CONFIGS, index_about, index_asks, index_configs, place};
+use projections::{
+    ABOUT, ASKS, CONFIGS, SERVES, index_about, index_asks, index_configs, index_serves, place,
+    served,
+};
 
 pub use needs::interests_in;
 pub use projections::{
@@ -68,16 +71,18 @@ fn on_template(cluster: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
     indexed(cluster, meta, stores, ASKS)
 }
 
-/// A change of a config concerns those whose workload, or copy of it, uses it.
+/// A change of a config concerns those whose workload, or copy of it, uses it, or whose copy is to use it again.
 fn on_config(cluster: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
     let place = place(&meta.namespace, &meta.name);
     let workloads = [kinds::DEPLOYMENT, kinds::DAEMON_SET];
     let users = workloads
         .iter()
         .flat_map(|kind| stores.indexed::<Whole>(cluster, kind, CONFIGS, &place));
-    users
-        .flat_map(|entry| on_object(cluster, entry.meta, stores))
-        .collect()
+    let mut keys = indexed(cluster, meta, stores, SERVES);
+    keys.extend(users.flat_map(|entry| on_object(cluster, entry.meta, stores)));
+    keys.sort();
+    keys.dedup();
+    keys
 }
 
 /// What canary wants to see whatever there is; for what follows from the Canaries that there are, see [`interests_in`].
@@ -87,6 +92,7 @@ pub fn interests() -> Vec<Interest> {
             .where_defined()
             .indexed(ABOUT, index_about)
             .indexed(ASKS, index_asks)
+            .indexed(SERVES, index_serves)
             .indexed(needs::NEEDS, needs::index_needs),
         Interest::of::<Whole>(kinds::DEPLOYMENT, on_deployment)
             .indexed(CONFIGS, index_configs)
@@ -170,15 +176,6 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         world.rival = gathering.rival(&canary, read, &world.objects);
     }
     Some(world)
-}
-
-/// What the version that serves is configured with.
-fn served(canary: &Canary) -> Vec<Config> {
-    let status = canary.status.as_ref();
-    let run = status.and_then(|status| status.run.as_ref());
-    let configs = run.and_then(|run| run.promoted_configs.as_ref());
-    let keys = configs.into_iter().flatten().map(|(key, _)| key);
-    keys.filter_map(|key| Config::of(key)).collect()
 }
 
 /// The uid of who controls an object.

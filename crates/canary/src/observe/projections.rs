@@ -19,7 +19,7 @@ use slipway_kernel::store::{Projection, Seen, Undecodable};
 use super::original;
 use crate::places::Places;
 use crate::router;
-use crate::standalone::configs::{ConfigKind, Known, known, references};
+use crate::standalone::configs::{Config, ConfigKind, Known, known, references};
 use crate::standalone::{Names, scaler};
 
 /// All of an object but who wrote it.
@@ -64,6 +64,8 @@ pub(super) const ABOUT: &str = "about";
 pub(super) const ASKS: &str = "asks";
 /// The index of workloads by what they are configured with.
 pub(super) const CONFIGS: &str = "configs";
+/// The index of Canaries by what the version that serves is configured with: while it is taken back no template names that any more.
+pub(super) const SERVES: &str = "serves";
 
 /// Namespace and name, as indexes have it.
 pub(super) fn place(namespace: &str, name: &str) -> String {
@@ -180,6 +182,26 @@ pub(super) fn index_configs(seen: &Seen) -> Vec<String> {
             format!("{name}{PRIMARY}"),
             format!("{name}{FORMER}"),
         ]
+    });
+    each.map(|name| place(&seen.meta.namespace, &name))
+        .collect()
+}
+
+/// What the version that serves is configured with.
+pub(super) fn served(canary: &Canary) -> Vec<Config> {
+    let status = canary.status.as_ref();
+    let run = status.and_then(|status| status.run.as_ref());
+    let configs = run.and_then(|run| run.promoted_configs.as_ref());
+    let keys = configs.into_iter().flatten().map(|(key, _)| key);
+    keys.filter_map(|key| Config::of(key)).collect()
+}
+
+/// What [`SERVES`] finds a Canary by.
+pub(super) fn index_serves(seen: &Seen) -> Vec<String> {
+    let served = read(seen).map(served).unwrap_or_default();
+    let each = served.iter().flat_map(|config| {
+        let (copy, former) = (config.copy(), config.former());
+        [config.name.clone(), copy.name, former.name]
     });
     each.map(|name| place(&seen.meta.namespace, &name))
         .collect()

@@ -55,22 +55,44 @@ fn a_refusal_that_ends_in_the_middle_of_a_second_is_told_once() {
     );
 }
 
-#[test]
-fn the_copy_of_a_config_is_work_for_whom_it_is_made() {
-    let mut stage = configured();
-    stage.put(map("conf-primary"));
+/// Whose work a change of a `ConfigMap` is.
+fn work(stage: &Stage, map: &str) -> Vec<String> {
     let (stores, home) = (stage.stores(), ClusterId::local());
     let kind = slipway_canary::kinds::CONFIG_MAP;
     let mut interests = Canaries::default().interests_in(&stores, &home).into_iter();
     let interest = interests.find(|interest| interest.kind == kind).unwrap();
     let of_kind = stores.of_kind(&home, &kind);
-    let mut copies = of_kind.filter_map(|(_, store)| store.get("shop", "conf-primary"));
-    let copy = copies.next().unwrap();
-    let work = (interest.triggers)(&home, &copy.meta, &stores);
-    let names: Vec<&str> = work.iter().map(|key| key.name.as_str()).collect();
-    assert_eq!(
-        names,
-        ["web"],
-        "nothing else tells that the copy can be made now"
-    );
+    let mut found = of_kind.filter_map(|(_, store)| store.get("shop", map));
+    let work = (interest.triggers)(&home, &found.next().unwrap().meta, &stores);
+    work.into_iter().map(|key| key.name).collect()
+}
+
+#[test]
+fn the_copy_of_a_config_is_work_for_whom_it_is_made() {
+    let mut stage = configured();
+    stage.put(map("conf-primary"));
+    let told = "nothing else tells that the copy can be made now";
+    assert_eq!(work(&stage, "conf-primary"), ["web"], "{told}");
+}
+
+/// The version that is taken back was configured with something of another name, which no template names by then.
+#[test]
+fn the_copy_of_a_config_of_what_serves_is_work_whatever_the_workload_names() {
+    let mut stage = configured();
+    let first = stage.plan();
+    stage.execute(&first);
+    let served = json!({"status": {"run": {"promotedConfigs": {"configmap/conf-a": "1"}}}});
+    stage.patch("Canary", "shop", "web", &served);
+    for name in [
+        "conf-a",
+        "conf-a-primary",
+        "conf-a-primary-former",
+        "conf-b",
+    ] {
+        stage.put(map(name));
+    }
+    for name in ["conf-a", "conf-a-primary", "conf-a-primary-former"] {
+        assert_eq!(work(&stage, name), ["web"], "{name}");
+    }
+    assert!(work(&stage, "conf-b").is_empty());
 }
