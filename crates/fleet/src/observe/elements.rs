@@ -317,6 +317,6 @@ mod tests {
             &json!("no object"),
             &json!({"name": 7}),
         ]);
-        assert_eq!(nameless.all(), []);
+        assert!(nameless.all().is_empty());
     }
 }

@@ -232,8 +232,8 @@ impl<'a> Pass<'a> {
         let is_new = |seen: &Seen<'_>| is_here(seen) && !is_skipped(self.run, seen);
         let run = decision.run.as_ref();
         let is_left = |seen: &Seen<'_>| run.is_some_and(|run| is_skipped(run, seen));
-        let comes_back = |seen: &&Seen<'_>| is_here(seen) && !is_new(seen) && !is_left(seen);
-        decision.is_awaited |= self.survey().selected().any(|seen| comes_back(&seen));
+        let comes_back = |seen: &Seen<'_>| is_here(seen) && !is_new(seen) && !is_left(seen);
+        decision.is_awaited |= self.survey().selected().any(comes_back);
         for seen in self.survey().in_order(is_new) {
             let Some(assignment) = seen.proved(stable, self.survey().target()) else {
                 continue;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 use slipway_sim::history::{Ending, Event, History, Image, Request};
 use slipway_sim::oracles::{Case, Findings};
 
@@ -55,9 +56,7 @@ fn is_look(request: &Request) -> bool {
 }
 
 fn is_reachable(remote: &Image) -> bool {
-    let conditions = remote
-        .at("/status/conditions")
-        .and_then(|all| all.as_array());
+    let conditions = remote.at("/status/conditions").and_then(Value::as_array);
     conditions.into_iter().flatten().any(|condition| {
         text(condition, "/type") == Some("Reachable") && text(condition, "/status") == Some("True")
     })
