@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::de::{Deserialize, DeserializeOwned};
@@ -27,6 +27,8 @@ pub struct Element {
     text: Arc<str>,
     hash: OnceLock<Box<str>>,
     spelled: OnceLock<Spelled>,
+    /// Where it is on the shelf.
+    place: u64,
 }
 
 impl fmt::Debug for Element {
@@ -36,9 +38,28 @@ impl fmt::Debug for Element {
 }
 
 impl Element {
+    /// The element that some object has already, or another one.
     fn of(value: &Value) -> Arc<Self> {
-        let mut shelf = SHELF.lock().unwrap_or_else(PoisonError::into_inner);
-        shelf.element(value)
+        let said = value.to_string();
+        let mut hasher = DefaultHasher::new();
+        said.hash(&mut hasher);
+        let place = hasher.finish();
+        // Nothing may be let go while the shelf is held: whatever goes takes its place out.
+        let known = shelf().get(&place).and_then(Weak::upgrade);
+        // Of two texts with one hash each may be kept more than once.
+        if let Some(known) = known.filter(|known| *known.text == *said) {
+            return known;
+        }
+        let made = Arc::new(Self {
+            name: text(value, "/name").map(Box::from),
+            module: text(value, "/module/name").map(Box::from),
+            text: Arc::from(said),
+            hash: OnceLock::new(),
+            spelled: OnceLock::new(),
+            place,
+        });
+        shelf().insert(place, Arc::downgrade(&made));
+        made
     }
 
     /// Its name, if it has one.
@@ -171,46 +192,23 @@ fn apart(told: &Value) -> (Arc<Element>, Option<Time>) {
     (Element::of(&Value::Object(rest)), since)
 }
 
-/// The elements that some object has, by a hash of their texts. It keeps none of them: with the last object they go.
-struct Shelf {
-    known: BTreeMap<u64, Weak<Element>>,
-    /// With how many it is looked again which of them are still there.
-    swept_at: usize,
+impl Drop for Element {
+    fn drop(&mut self) {
+        let mut shelf = shelf();
+        let has_place = |own: &Weak<Self>| std::ptr::eq(own.as_ptr(), self);
+        if shelf.get(&self.place).is_some_and(has_place) {
+            shelf.remove(&self.place);
+        }
+    }
 }
 
-/// With fewer than these nobody looks which of them are still there.
-const FEW: usize = 1_024;
+/// The elements that some object has, by a hash of their texts. It keeps none of them: with the last object they go.
+type Shelf = BTreeMap<u64, Weak<Element>>;
 
-static SHELF: Mutex<Shelf> = Mutex::new(Shelf {
-    known: BTreeMap::new(),
-    swept_at: FEW,
-});
+static SHELF: Mutex<Shelf> = Mutex::new(Shelf::new());
 
-impl Shelf {
-    fn element(&mut self, value: &Value) -> Arc<Element> {
-        let said = value.to_string();
-        let mut hasher = DefaultHasher::new();
-        said.hash(&mut hasher);
-        let hash = hasher.finish();
-        let known = self.known.get(&hash).and_then(Weak::upgrade);
-        // Of two texts with one hash each may be kept more than once.
-        if let Some(known) = known.filter(|known| *known.text == *said) {
-            return known;
-        }
-        let made = Arc::new(Element {
-            name: text(value, "/name").map(Box::from),
-            module: text(value, "/module/name").map(Box::from),
-            text: Arc::from(said),
-            hash: OnceLock::new(),
-            spelled: OnceLock::new(),
-        });
-        self.known.insert(hash, Arc::downgrade(&made));
-        if self.known.len() > self.swept_at {
-            self.known.retain(|_, one| one.strong_count() > 0);
-            self.swept_at = self.known.len().saturating_mul(2).max(FEW);
-        }
-        made
-    }
+fn shelf() -> MutexGuard<'static, Shelf> {
+    SHELF.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -229,7 +227,7 @@ mod tests {
     use slipway_api::fleet::sync::NamedSync;
     use slipway_bindings::revision;
 
-    use super::{Element, Elements, FEW, SHELF, Told};
+    use super::{Element, Elements, Told, shelf};
 
     #[test]
     fn what_two_objects_have_is_kept_once_and_goes_with_the_last() {
@@ -245,11 +243,26 @@ mod tests {
 
     #[test]
     fn the_shelf_is_not_larger_than_what_is_in_use() {
-        for number in 0..FEW * 8 {
-            drop(Element::of(&json!({"name": format!("passing {number}")})));
-        }
-        let known = SHELF.lock().unwrap().known.len();
-        assert!(known <= FEW * 2, "{known}");
+        const MANY: usize = 50_000;
+        let of = |number: usize| Element::of(&json!({"name": format!("passing {number}")}));
+        let all: Vec<_> = (0..MANY).map(of).collect();
+        assert!(shelf().len() >= MANY);
+        drop(all);
+        // Others test beside this.
+        let known = shelf().len();
+        assert!(known < 1_000, "{known}");
+    }
+
+    /// Whoever made the same at the same time has another place than what goes.
+    #[test]
+    fn what_goes_takes_out_no_other() {
+        let value = json!({"name": "made twice"});
+        let first = Element::of(&value);
+        shelf().remove(&first.place);
+        let second = Element::of(&value);
+        assert!(!Arc::ptr_eq(&first, &second));
+        drop(first);
+        assert!(Arc::ptr_eq(&second, &Element::of(&value)));
     }
 
     #[test]
