@@ -188,6 +188,7 @@ impl Asker<'_> {
         call.redirects = REDIRECTS;
         call.timeout = webhooks::timeout(hook);
         call.wanted = Wanted::Text;
+        call.signed_with = webhooks::signed_with(hook, about.namespace);
         Ok(call)
     }
 
@@ -254,7 +255,10 @@ pub(crate) fn named(
         Target::Secret(reference) | Target::SecretWith(reference, _) => reference.to_string(),
     };
     let method = call.method.as_str();
-    let sent = format!("{place}/{retry}/{method} {to} {}", call.body);
+    let mut sent = format!("{place}/{retry}/{method} {to} {}", call.body);
+    if let Some(key) = &call.signed_with {
+        sent = format!("{sent} {key}");
+    }
     let digest = digest(sent.as_bytes());
     let attempt = digest.get(..8).unwrap_or_default();
     QuestionId {

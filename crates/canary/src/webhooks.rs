@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use slipway_api::canary::{Phase, Webhook};
 use slipway_kernel::duration;
 use slipway_kernel::event::EventType;
+use slipway_kernel::question::SecretRef;
 
 use crate::engine::{Answer, Revision};
 use crate::standalone::hash::digest;
@@ -18,6 +19,8 @@ const USUAL_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_TIMEOUT: Duration = Duration::from_mins(10);
 /// How often it may be asked again.
 const MAX_RETRIES: u32 = 10;
+/// Which value of its Secret what a webhook is sent is signed with.
+const SIGNING_KEY: &str = "key";
 /// How much of an answer is kept.
 pub const MAX_BODY: usize = 4 * 1024;
 
@@ -75,6 +78,16 @@ pub fn checksum(revision: Option<&Revision>) -> String {
     let configs = revision.and_then(|one| one.configs.as_ref());
     let said = json!({"lastAppliedSpec": template, "trackedConfigs": configs});
     digest(said.to_string().as_bytes())
+}
+
+/// By which value of which Secret what it is sent is signed, for a Canary of this namespace.
+pub fn signed_with(hook: &Webhook, own: &str) -> Option<SecretRef> {
+    let reference = hook.signing.as_ref()?;
+    Some(SecretRef {
+        namespace: reference.namespace.as_deref().unwrap_or(own).to_owned(),
+        name: reference.name.clone(),
+        key: SIGNING_KEY.to_owned(),
+    })
 }
 
 /// How long a webhook has for each attempt.

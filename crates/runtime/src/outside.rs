@@ -22,6 +22,7 @@ mod prepared;
 mod redaction;
 mod resolve;
 mod secrets;
+mod signature;
 mod transport;
 mod turns;
 mod waits;

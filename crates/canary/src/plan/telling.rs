@@ -167,6 +167,7 @@ fn event(look: &Look<'_>, hook: &Webhook, untold: &Untold) -> Option<Call> {
     let mut call = Call::post(Url::parse(&hook.url).ok()?, body.to_string());
     call.timeout = webhooks::timeout(hook);
     call.wanted = Wanted::Status;
+    call.signed_with = webhooks::signed_with(hook, look.namespace());
     Some(call)
 }
 
@@ -218,6 +219,7 @@ fn message(look: &Look<'_>, alert: &Alert, untold: &Untold, level: Level) -> Opt
         headers: vec![Header::new("content-type", "application/json").ok()?],
         body,
         credentials,
+        signed_with: None,
         trust: Trust::System,
         redirects: 0,
         timeout: Call::TIMEOUT,

@@ -115,6 +115,8 @@ pub struct Call {
     pub body: String,
     /// Who we are.
     pub credentials: Vec<Credential>,
+    /// By which key what is said is signed, if it is. The key is not sent, so that this may go where credentials do not.
+    pub signed_with: Option<SecretRef>,
     /// Whose word is taken.
     pub trust: Trust,
     /// How often to go where the answer points instead; each such address is checked like the first.
@@ -141,6 +143,7 @@ impl Call {
             headers: Vec::new(),
             body: String::new(),
             credentials: Vec::new(),
+            signed_with: None,
             trust: Trust::System,
             redirects: 0,
             timeout: Self::TIMEOUT,
@@ -167,6 +170,7 @@ impl Call {
             all.push(reference);
         }
         all.extend(self.credentials.iter().flat_map(Credential::references));
+        all.extend(&self.signed_with);
         all
     }
 }

@@ -20,7 +20,7 @@ pub enum NotAHeader {
 const LONGEST: usize = 8 * 1024;
 
 /// About the connection and the message, or said by us.
-const OURS: [&str; 14] = [
+const OURS: [&str; 15] = [
     "host",
     "connection",
     "content-length",
@@ -35,6 +35,7 @@ const OURS: [&str; 14] = [
     "proxy-authenticate",
     "proxy-connection",
     "idempotency-key",
+    "slipway-signature",
 ];
 
 /// A header that may be sent.
@@ -117,6 +118,7 @@ mod tests {
             "content-length",
             "Transfer-Encoding",
             "Idempotency-Key",
+            "Slipway-Signature",
         ] {
             assert!(
                 matches!(Header::new(ours, "x"), Err(NotAHeader::Ours(_))),

@@ -78,6 +78,7 @@ impl Query {
             headers,
             body,
             credentials: self.credentials.clone(),
+            signed_with: None,
             trust: self.trust.clone(),
             redirects: 0,
             timeout: self.timeout,

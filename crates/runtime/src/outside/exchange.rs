@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::Asked;
 use super::prepared::Prepared;
+use super::signature::SIGNATURE;
 use super::transport::{Body, Manner, Transport};
 
 /// How much of a text is wanted, and one byte to know that there is more.
@@ -49,6 +50,7 @@ pub(super) async fn make(
         method: call.method,
         url: prepared.url.clone(),
         body: call.body.clone(),
+        is_whole: true,
     };
     loop {
         let is_ours = step.url.is_same_origin(&prepared.url);
@@ -77,6 +79,8 @@ struct Step {
     method: Method,
     url: Url,
     body: String,
+    /// Whether it says what was to be said, and was signed.
+    is_whole: bool,
 }
 
 impl Step {
@@ -124,6 +128,7 @@ impl Step {
                 Method::Get
             },
             url,
+            is_whole: self.is_whole && (keeps_method || self.body.is_empty()),
             body: if keeps_method {
                 self.body.clone()
             } else {
@@ -147,6 +152,9 @@ fn request(step: &Step, prepared: &Prepared, is_ours: bool) -> Result<Request<By
     }
     if step.body.is_empty() {
         headers.remove(CONTENT_TYPE);
+    }
+    if !step.is_whole {
+        headers.remove(SIGNATURE);
     }
     Ok(request)
 }

@@ -10,6 +10,7 @@ use slipway_kernel::question::{Call, Credential, Failure, Header, SecretRef, Tar
 use zeroize::Zeroize;
 
 use super::redaction::Redaction;
+use super::signature::{self, SIGNATURE};
 use super::{Asked, Secrets, Terms, Use};
 use crate::gather::IDEMPOTENCY_KEY;
 
@@ -96,6 +97,14 @@ pub(super) async fn prepare(
     common(call, id, terms.agent, &mut prepared)?;
     for credential in &call.credentials {
         add(credential, secrets, &mut prepared).await?;
+    }
+    if let Some(reference) = &call.signed_with {
+        let key = secret(reference, secrets, &mut prepared).await?;
+        let signed = signature::of(&key, id, &call.body);
+        let signed = signed
+            .map_err(|why| Failure::NotAllowed(format!("{reference} cannot be used: {why}")))?;
+        let (_, value) = pair(SIGNATURE.as_str(), &signed)?;
+        prepared.private.insert(SIGNATURE, value);
     }
     Ok(prepared)
 }

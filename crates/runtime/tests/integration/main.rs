@@ -37,6 +37,7 @@ mod restore;
 mod rights;
 mod role;
 mod series;
+mod signed;
 mod stage;
 mod telling;
 mod tls;
