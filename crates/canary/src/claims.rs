@@ -1,27 +1,39 @@
 //! Claims: while a version is analysed or takes over, no other capability disrupts its workload, and the other way round.
 //!
-//! A claim is put on a workload in the same write by which it is disrupted, and is void after the time that this may take. It
-//! goes with the write that puts the workload away.
+//! A claim is put on a workload in the same write by which it is disrupted, and is void after the time that this may take; as long
+//! as the run goes on it is renewed, however long gates, pauses and people take. It goes with the write that puts the workload
+//! away, and that of the copy when the run is over.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use slipway_api::canary::Phase;
 use slipway_api::flagger::SCALE_TO_ZERO;
 use slipway_api::names::DISRUPTION_CLAIM;
+use slipway_api::purpose::canary as purpose;
+use slipway_kernel::Plan;
 use slipway_kernel::claim::Claim;
 use slipway_kernel::fields::{integer, strings};
 use slipway_kernel::instant::later;
 
 use crate::NAME;
-use crate::engine::{Rules, Strategy};
+use crate::engine::{Rules, Run, Strategy};
 use crate::kinds;
 use crate::observe::World;
+use crate::render;
 use crate::router::Write;
+use crate::standalone::Names;
+use crate::standalone::acts::workload;
+use crate::standalone::leave::Leave;
+use crate::standalone::readiness::Workload;
 use crate::standalone::scene::Stand;
 
 /// No claim is for longer: whoever is gone for good keeps nobody away for ever.
 const MOST: Duration = Duration::from_hours(24);
+
+/// For how long a claim is renewed where nobody can say how long a run may take.
+const UNKNOWN: Duration = Duration::from_hours(1);
 
 /// What a write does to a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,14 +68,103 @@ pub fn of_other(world: &World, stand: &Stand, write: &Write, now: Timestamp) -> 
     let (name, Disruption::Begins) = disruption(write)? else {
         return None;
     };
-    claim(world, stand, &name, now).filter(|claim| claim.holder != NAME)
+    let claim = claim(world, stand.kind, &name)?;
+    (claim.holder != NAME && claim.until > now).then_some(claim)
 }
 
-fn claim(world: &World, stand: &Stand, name: &str, now: Timestamp) -> Option<Claim> {
-    let kind = crate::standalone::acts::workload(stand.kind).kind;
-    let object = world.objects.get(&kind, name)?;
+/// The last claim on a workload, whether it still holds or not.
+fn claim(world: &World, kind: Workload, name: &str) -> Option<Claim> {
+    let object = world.objects.get(&workload(kind).kind, name)?;
     let annotations = strings(object, "/metadata/annotations");
-    Claim::read(annotations.get(DISRUPTION_CLAIM)?, now)
+    Claim::read(annotations.get(DISRUPTION_CLAIM)?, Timestamp::MIN)
+}
+
+/// A run, as far as claims are about it.
+#[derive(Debug, Clone, Copy)]
+pub struct Held<'a> {
+    kind: Workload,
+    names: &'a Names,
+    run: &'a Run,
+    /// How many replicas the new version has.
+    size: u32,
+    /// How long a claim is for.
+    whole: Duration,
+}
+
+impl<'a> Held<'a> {
+    /// Of a Canary that is followed.
+    pub fn followed(stand: &'a Stand) -> Self {
+        Self {
+            kind: stand.kind,
+            names: &stand.names,
+            run: &stand.run,
+            size: stand.sight.target.size,
+            whole: longest(&stand.asked.rules),
+        }
+    }
+
+    /// Of one that cannot be, and is left as it is meanwhile.
+    pub fn left(leave: &'a Leave) -> Self {
+        Self {
+            kind: leave.kind,
+            names: &leave.names,
+            run: &leave.run,
+            size: leave.target.size,
+            whole: UNKNOWN,
+        }
+    }
+
+    /// Whether a workload is disrupted for as long as the run goes on. A version that failed is, until it is put away.
+    fn goes_on(&self, name: &str) -> bool {
+        let run = self.run;
+        let is_running = run.phase.is_running() || (run.phase == Phase::Failed && run.draining);
+        let is_away = *name == self.names.target && self.size == 0;
+        is_running && !is_away
+    }
+}
+
+/// Keeps our claims, besides what else a plan writes: those of a run that goes on last longer, the others end.
+pub fn keep(world: &World, held: &Held<'_>, plan: &mut Plan, now: Timestamp) {
+    let kind = workload(held.kind);
+    for name in [&held.names.target, &held.names.primary] {
+        let of = render::object(world, kind.clone(), name);
+        let mut written = plan.steps.iter().filter_map(|step| step.action.object());
+        let known = claim(world, held.kind, name).filter(|claim| claim.holder == NAME);
+        let Some(until) = known.map(|claim| claim.until) else {
+            continue;
+        };
+        if written.any(|object| *object == of) {
+            // It comes with that, or in the next plan.
+            continue;
+        }
+        let value = if held.goes_on(name) {
+            // In the middle of its time: nobody who is away for a while loses it.
+            let due = until.checked_sub(held.whole / 2).ok();
+            if let Some(due) = due.filter(|due| *due > now) {
+                plan.wake(due);
+                continue;
+            }
+            ours_until(now, held.whole)
+        } else {
+            Some(Value::Null).filter(|_| until > now)
+        };
+        let write = value.map(|value| {
+            let mut body = json!({});
+            annotate(&mut body, value);
+            let (kind, name) = (kind.clone(), name.clone());
+            Write::Patch { kind, name, body }
+        });
+        let action = write.and_then(|write| render::write(world, write, purpose::SIZE));
+        if let Some(action) = action {
+            plan.act(action);
+        }
+    }
+}
+
+/// A claim of ours for so long.
+fn ours_until(now: Timestamp, time: Duration) -> Option<Value> {
+    let holder = NAME.to_owned();
+    later(now, time).map(|until| json!(Claim { holder, until }.render()))
 }
 
 /// Adds our claim to a write that disrupts a workload, or takes it away with one that ends that.
@@ -73,14 +174,13 @@ pub fn mark(world: &World, stand: &Stand, write: &mut Write, now: Timestamp) {
     };
     let value = match disruption {
         Disruption::Begins => {
-            let Some(until) = later(now, longest(&stand.asked.rules)) else {
+            let Some(value) = ours_until(now, longest(&stand.asked.rules)) else {
                 return;
             };
-            let holder = NAME.to_owned();
-            json!(Claim { holder, until }.render())
+            value
         }
         Disruption::Ends => {
-            let known = claim(world, stand, &name, now);
+            let known = claim(world, stand.kind, &name);
             if known.is_none_or(|claim| claim.holder != NAME) {
                 return;
             }
@@ -106,7 +206,7 @@ fn annotate(body: &mut Value, value: Value) {
     }
 }
 
-/// How long a run takes at the longest while nobody has to be waited for.
+/// How long a run takes at the longest while nobody has to be waited for; then it is renewed.
 fn longest(rules: &Rules) -> Duration {
     let checks = match &rules.strategy {
         Strategy::Weights(steps) => u32::try_from(steps.len()).unwrap_or(u32::MAX),

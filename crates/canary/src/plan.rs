@@ -26,6 +26,7 @@ use slipway_kernel::finalizer::Phase as Guard;
 use slipway_kernel::instant::{later, second};
 
 use crate::alerts::Service;
+use crate::claims::{self, Held};
 use crate::measures::PROMETHEUS;
 use crate::observe::World;
 use crate::reasons::Reason;
@@ -115,6 +116,7 @@ pub fn plan(settings: &Settings, world: &World, now: Timestamp) -> Plan {
         Err(obstacle) => {
             if !retreat::retreat(&look, &obstacle, &mut plan) {
                 lead(&look, &obstacle, &mut plan);
+                claim(&look, &obstacle, &mut plan);
                 obstructed(&look, &obstacle, &mut plan);
             }
             if let Some(at) = obstacle.until {
@@ -133,6 +135,15 @@ fn obstructed(look: &Look<'_>, obstacle: &Obstacle, plan: &mut Plan) {
     plan.keeps.extend(telling::kept(look, &before));
     telling::tell(look, &mut after, plan);
     plan.statuses.extend(report.status(&before, &after));
+}
+
+/// What is left as it is in the middle of a run is nobody else's meanwhile; unless that is somebody else's to see to.
+fn claim(look: &Look<'_>, obstacle: &Obstacle, plan: &mut Plan) {
+    let is_theirs = [Reason::FlaggerRuns, Reason::TargetBusy].contains(&obstacle.reason);
+    let leave = leave(&look.seen()).filter(|_| !is_theirs);
+    if let Some(leave) = leave {
+        claims::keep(look.world, &Held::left(&leave), plan, look.now);
+    }
 }
 
 /// The apex leads to what serves, whatever is in the way; unless that is somebody else's to see to.
@@ -243,9 +254,14 @@ fn unusable(look: &Look<'_>) -> Option<Obstacle> {
         .iter()
         .filter_map(|one| one.template_ref.as_ref());
     let providers = analysis.alerts.iter().map(|one| &one.provider_ref);
+    let keys = analysis
+        .webhooks
+        .iter()
+        .filter_map(|one| one.signing.as_ref());
+    let mut named = templates.clone().chain(providers.clone()).chain(keys);
     let foreign = |reference: &&ObjectReference| place(reference).0 != own;
     if !look.settings.cross_namespace
-        && let Some(reference) = templates.clone().chain(providers.clone()).find(foreign)
+        && let Some(reference) = named.find(foreign)
     {
         let (namespace, name) = place(reference);
         let message = format!(

@@ -7,7 +7,7 @@ use slipway_kernel::{Action, Plan};
 
 use super::report::{Report, difference};
 use super::{Look, telling, unfollowed};
-use crate::claims;
+use crate::claims::{self, Held};
 use crate::engine::{Checked, Next, advance, deeds};
 use crate::measures::Subject;
 use crate::questions::{Asker, Heard};
@@ -116,6 +116,7 @@ fn act(look: &Look<'_>, stand: &Stand, next: &Next, report: &Report<'_>, plan: &
             plan.act(action);
         }
     }
+    claims::keep(look.world, &Held::followed(stand), plan, look.now);
     report.news(&deeds.news, plan);
     report.held(stand, &next.holds, plan);
     report.held(stand, &deeds.holds, plan);
