@@ -48,5 +48,11 @@ pub const FORMER_TEMPLATE: &str = "slipway.dev/canary-former-template";
 /// On a Canary: what a person asks for, as JSON: `verb`, `id`, `by`, `reason`.
 pub const COMMAND: &str = "slipway.dev/canary-command";
 
+/// On the pods of a workload whose replicas are divided by the weight: the Service that finds both versions by it.
+pub const TRAFFIC: &str = "slipway.dev/canary";
+
+/// On the Service that clients know, where it leads to both versions: the weight that the numbers of their pods stand for.
+pub const WEIGHT: &str = "slipway.dev/canary-weight";
+
 /// Labels by which a workload selects its pods, in the order in which they are looked for.
 pub const SELECTOR_LABELS: [&str; 3] = ["app", "name", "app.kubernetes.io/name"];

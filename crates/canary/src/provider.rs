@@ -32,12 +32,12 @@ impl fmt::Debug for Provider {
 pub enum NotAProvider {
     /// Flagger knows it, and it is not built.
     #[error(
-        "provider {0} is not supported; use gatewayapi:v1, istio, smi:v1alpha2, nginx or kubernetes"
+        "provider {0} is not supported; use gatewayapi:v1, istio, smi:v1alpha2, nginx, kubernetes:replicas or kubernetes"
     )]
     NotBuilt(String),
     /// Nobody knows it.
     #[error(
-        "provider {0:?} does not exist; use gatewayapi:v1, istio, smi:v1alpha2, nginx or kubernetes"
+        "provider {0:?} does not exist; use gatewayapi:v1, istio, smi:v1alpha2, nginx, kubernetes:replicas or kubernetes"
     )]
     Unknown(String),
 }
@@ -127,6 +127,11 @@ impl Provider {
     /// Whether it can shift traffic at all.
     pub fn shifts(self) -> bool {
         self.router.can.shift
+    }
+
+    /// Whether the weights are the numbers of replicas, because nobody divides requests.
+    pub fn divides(self) -> bool {
+        self.router.divides
     }
 
     /// Whether it can send some requests elsewhere by what is in them.

@@ -14,6 +14,7 @@ pub mod istio;
 pub mod kubernetes;
 pub mod nginx;
 mod parts;
+pub mod replicas;
 pub mod smi;
 
 use std::collections::BTreeMap;
@@ -59,6 +60,25 @@ pub struct Route {
     pub ingress: Option<String>,
     /// What annotations of ingress-nginx begin with.
     pub prefix: String,
+    /// How pods are found; none if nobody knows it any more.
+    pub pods: Option<Pods>,
+}
+
+/// How the pods of the two sides are found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pods {
+    /// The label that tells them apart.
+    pub key: String,
+    /// Its value on the source's.
+    pub source: String,
+    /// Its value on the target's.
+    pub target: String,
+    /// The kind of their workloads.
+    pub kind: String,
+    /// The source's workload.
+    pub of_source: String,
+    /// The target's workload.
+    pub of_target: String,
 }
 
 /// How clients are kept at a version.
@@ -106,6 +126,15 @@ pub enum Write {
         /// The change.
         body: Value,
     },
+}
+
+impl Write {
+    /// What is written, by kind and name.
+    pub fn object(&self) -> (&Kind, &str) {
+        match self {
+            Self::Apply { kind, name, .. } | Self::Patch { kind, name, .. } => (kind, name),
+        }
+    }
 }
 
 /// Where the traffic is.
@@ -166,6 +195,8 @@ pub struct Router {
     pub names: &'static [(&'static str, &'static str)],
     /// What it can do.
     pub can: Abilities,
+    /// Whether the weights are the numbers of pods, which have to be what the weight says.
+    pub divides: bool,
     /// Whether the data plane says that it has taken weights.
     pub acknowledges: bool,
     /// The kinds of the objects that it looks at and writes, by the version of its API.
@@ -232,6 +263,7 @@ pub struct Builtin {
 /// The routers that there are. A new one is its own file, and its line here.
 pub static ALL: &[&Router] = &[
     &kubernetes::ROUTER,
+    &replicas::ROUTER,
     &gateway::ROUTER,
     &istio::ROUTER,
     &smi::ROUTER,

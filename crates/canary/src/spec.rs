@@ -96,6 +96,9 @@ pub fn read_with(spec: &CanarySpec, provider: Provider) -> Result<Asked, Problem
     if let Some(scaler) = scaler.filter(|scaler| scaler.kind != "HorizontalPodAutoscaler") {
         return Err(Problem::Autoscaler(scaler.kind.clone()));
     }
+    if provider.divides() {
+        divisible(spec, provider)?;
+    }
     let skips = spec.skip_analysis == Some(true);
     let analysis = match spec.analysis() {
         Some(analysis) => analysis,
@@ -122,7 +125,9 @@ pub fn read_with(spec: &CanarySpec, provider: Provider) -> Result<Asked, Problem
         suspend: spec.suspend == Some(true),
         hooks: hooks(&analysis)?,
         metrics: metrics(&analysis)?,
-        shift: if provider.shifts() {
+        shift: if provider.divides() {
+            Shift::Replicas
+        } else if provider.shifts() {
             Shift::Router
         } else {
             Shift::Nothing
@@ -145,6 +150,22 @@ pub fn read_with(spec: &CanarySpec, provider: Provider) -> Result<Asked, Problem
         provider,
         warnings,
     })
+}
+
+/// Whether the replicas of the workload can be divided by somebody who is not its autoscaler.
+fn divisible(spec: &CanarySpec, provider: Provider) -> Result<(), Problem> {
+    let name = provider.full_name();
+    if spec.target_ref.kind == "DaemonSet" {
+        let problem = format!("a DaemonSet has no replicas that {name} could divide");
+        return Err(field("spec.targetRef", problem));
+    }
+    if spec.autoscaler_ref.is_some() {
+        let problem = format!(
+            "with {name} the numbers of replicas are the weights; remove it, or use another provider"
+        );
+        return Err(field("spec.autoscalerRef", problem));
+    }
+    Ok(())
 }
 
 fn field(field: &'static str, problem: impl Into<String>) -> Problem {
@@ -312,8 +333,8 @@ fn hooks(analysis: &Analysis) -> Result<Vec<Hook>, Problem> {
                 format!("type {kind:?} of {} does not exist", hook.name),
             )
         })?;
-        if hook.signing.is_some() {
-            let problem = format!("signing of {} is not supported; remove it", hook.name);
+        if hook.signing.as_ref().is_some_and(|one| one.name.is_empty()) {
+            let problem = format!("signing of {} names no Secret", hook.name);
             return Err(field(name, problem));
         }
         Ok(Hook {

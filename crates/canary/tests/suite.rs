@@ -15,6 +15,8 @@
 mod adoption;
 #[path = "suite/changes.rs"]
 mod changes;
+#[path = "suite/claims.rs"]
+mod claims;
 #[path = "suite/cluster.rs"]
 mod cluster;
 #[path = "suite/commands.rs"]
@@ -57,6 +59,8 @@ mod play;
 mod properties;
 #[path = "suite/refusals.rs"]
 mod refusals;
+#[path = "suite/replicas.rs"]
+mod replicas;
 #[path = "suite/routes.rs"]
 mod routes;
 #[path = "suite/specs.rs"]

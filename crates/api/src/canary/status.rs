@@ -129,6 +129,10 @@ pub struct RunStatus {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "schema::texts")]
     pub places: BTreeMap<String, String>,
+    /// How many replicas the weight divides, where their numbers are the weights; kept until the serving version has as many again
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::number")]
+    pub replicas: Option<i64>,
     /// Since when the new version, which is to be scaled down, has no traffic any more
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]

@@ -5,7 +5,7 @@ use slipway_api::canary::{HookType, Phase};
 
 use super::answers::{Answers, Ask, Check};
 use super::judge::Checked;
-use super::rules::Rules;
+use super::rules::{Rules, Shift};
 use super::run::{Revision, Run};
 use super::sight::{Readiness, Sight};
 use crate::reasons::Reason;
@@ -167,6 +167,7 @@ pub fn withdrawn(run: &Run, weight: u8, way: &str, now: Timestamp) -> Run {
         command: run.command.clone(),
         ends: run.ends.clone(),
         weight,
+        replicas: run.replicas,
         matching: run.matching,
         draining: true,
         closing: is_end || run.closing,
@@ -398,6 +399,16 @@ impl Look<'_> {
         run.matching = self.rules.is_matching();
         run.router = Some(self.rules.router.clone());
         run.places.clone_from(&self.rules.places);
+        run.replicas = self.replicas();
+    }
+
+    /// How many replicas a run divides by its weight, where their numbers are the weights: as many as before one that has left some
+    /// of them to be given back, else as many as serve, or as a person asks for.
+    fn replicas(&self) -> Option<u32> {
+        let (source, target) = (&self.sight.source, &self.sight.target);
+        let asked = || source.size.max(target.size).max(1);
+        let is_divided = self.rules.shift == Shift::Replicas;
+        is_divided.then(|| self.run.replicas.unwrap_or_else(asked))
     }
 
     /// Whether none of the target's pods can answer what it gets, while some of the source's could.

@@ -8,8 +8,8 @@ use slipway_api::canary::Phase;
 use slipway_kernel::instant::later;
 
 use super::advance::{Hold, News, is_promoted};
-use super::promote::needed;
-use super::rules::{Finish, Rules, Shift, Strategy};
+use super::promote::{divided, needed};
+use super::rules::{Finish, Rules, Strategy};
 use super::run::{Revision, Run};
 use super::sight::{Readiness, Sight, Weights};
 use crate::reasons::Reason;
@@ -142,9 +142,6 @@ impl Scene<'_> {
 
     fn route(&self, deeds: &mut Deeds) {
         let (routing, wanted) = (&self.sight.routing, self.run.weights());
-        if let Shift::Replicas(_) = self.rules.shift {
-            return;
-        }
         if routing.weights == Some(wanted) {
             if let Some(why) = &routing.pending {
                 deeds.hold(Reason::RoutingPending, why.clone());
@@ -210,7 +207,8 @@ impl Scene<'_> {
         };
         if is_up {
             let size = self.target_size(self.run.weights());
-            if target.size < size && target.revision.is_some() && !self.is_scaled() {
+            let is_small = target.size < size && target.revision.is_some() && !self.is_scaled();
+            if is_small || (target.size > size && self.is_more_than_its_share()) {
                 deeds.list.push(Deed::SizeTarget(size));
             }
             return;
@@ -238,6 +236,18 @@ impl Scene<'_> {
         target.most.is_some() && target.size > 0 && has_share
     }
 
+    /// Whether the target has more replicas than its share, where these are the weights, and others are there for the rest.
+    fn is_more_than_its_share(&self) -> bool {
+        let Some(all) = divided(self.rules, self.run, self.sight) else {
+            return false;
+        };
+        let source = &self.sight.source;
+        let is_judged = matches!(self.run.phase, Phase::Progressing | Phase::WaitingPromotion);
+        let is_led = self.sight.routing.is_at(self.run.weights());
+        let is_borne = source.state().is_ready() && source.size >= split(all, self.run.weight).1;
+        is_judged && is_led && is_borne
+    }
+
     /// Whether the data plane has had its time to take the weights.
     fn is_let_go(&self) -> bool {
         let grace = self.rules.grace_in(self.run.phase);
@@ -251,10 +261,11 @@ impl Scene<'_> {
     /// How many replicas the target has to have for this share.
     fn target_size(&self, weights: Weights) -> u32 {
         let (source, target) = (&self.sight.source, &self.sight.target);
-        let size = match self.rules.shift {
-            Shift::Replicas(all) => split(all, weights.target).0,
-            _ if self.run.matching => target.full,
-            _ => target
+        let size = match divided(self.rules, self.run, self.sight) {
+            // One is there before it has a share: it is asked whether it may have one.
+            Some(all) => split(all, weights.target).0.max(1),
+            None if self.run.matching => target.full,
+            None => target
                 .full
                 .max(share(source.size, u32::from(weights.target))),
         };
@@ -262,17 +273,20 @@ impl Scene<'_> {
     }
 
     fn size_source(&self, deeds: &mut Deeds) {
-        let (source, target) = (&self.sight.source, &self.sight.target);
+        let source = &self.sight.source;
+        let needed = || needed(self.rules, self.run, self.sight);
         let size = match (self.rules.finish, self.run.phase) {
             (Finish::IntoSource, Phase::Promoting) if source.revision == self.run.target => {
-                needed(source, target, self.run.weight)
+                needed()
             }
             // It is about to get all traffic back.
             (Finish::IntoSource, Phase::Failed)
                 if [&self.run.serving, &self.run.target].contains(&&source.revision) =>
             {
-                needed(source, target, self.run.weight)
+                needed()
             }
+            // A run that was cancelled may have taken some.
+            (Finish::IntoSource, Phase::Finalising) if self.run.replicas.is_some() => needed(),
             (Finish::OntoTarget, Phase::Failed) => source.size.max(source.full),
             (Finish::OntoTarget, Phase::Finalising) => {
                 let is_free = self.sight.routing.is_at(Weights::to_target(100));
@@ -290,15 +304,17 @@ impl Scene<'_> {
         }
     }
 
-    /// Where replicas are the weights, the source shrinks when the target's added pods are ready.
+    /// Where replicas are the weights, the source shrinks when the target's added pods are ready and requests are led to them. Where
+    /// the target has all requests, the source keeps what it had: that is who there is to go back to.
     fn split_source(&self) -> u32 {
         let (source, target) = (&self.sight.source, &self.sight.target);
-        let Shift::Replicas(all) = self.rules.shift else {
+        let Some(all) = divided(self.rules, self.run, self.sight) else {
             return source.size;
         };
         let (for_target, for_source) = split(all, self.run.weight);
+        let is_led = self.sight.routing.weights == Some(self.run.weights());
         let is_ready = target.readiness.is_ready() && target.size >= for_target;
-        if for_source > source.size || is_ready {
+        if for_source > source.size || (is_ready && is_led && self.run.weight < 100) {
             for_source
         } else {
             source.size

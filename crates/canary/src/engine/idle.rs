@@ -72,8 +72,10 @@ impl Look<'_> {
             return next;
         }
         if self.run.draining {
-            if self.sight.target.size == 0 {
-                return self.change(|run| (run.draining, run.free_since) = (false, None));
+            if self.sight.target.size == 0 && !self.is_short() {
+                return self.change(|run| {
+                    (run.draining, run.free_since, run.replicas) = (false, None, None);
+                });
             }
             if let Some(next) = self.freed() {
                 return next;
@@ -377,10 +379,8 @@ impl Look<'_> {
     /// Why the data plane is not at these weights yet, if it is not.
     pub(super) fn unrouted(&self, weights: Weights) -> Option<Next> {
         let routing = &self.sight.routing;
-        if routing.is_at(weights) {
-            return None;
-        }
         let why = match (&routing.pending, routing.weights) {
+            _ if routing.is_at(weights) => self.undivided()?,
             (Some(why), _) => why.clone(),
             (None, Some(seen)) => {
                 let (wanted, seen) = (weights.target, seen.target);

@@ -4,9 +4,10 @@ use slipway_api::canary::Phase;
 use slipway_kernel::instant::later;
 
 use super::advance::{Level, Look, Next};
-use super::rules::Finish;
-use super::run::Revision;
-use super::sight::{Readiness, Side, Weights};
+use super::deeds::split;
+use super::rules::{Finish, Rules, Shift};
+use super::run::{Revision, Run};
+use super::sight::{Readiness, Sight, Weights};
 use crate::reasons::Reason;
 
 impl Look<'_> {
@@ -123,7 +124,31 @@ impl Look<'_> {
 
     /// How many replicas the source must have before it takes over what the target has now.
     pub(super) fn needed(&self) -> u32 {
-        needed(&self.sight.source, &self.sight.target, self.run.weight)
+        needed(self.rules, self.run, self.sight)
+    }
+
+    /// Whether the source has yet to get back what the run took of its replicas.
+    pub(super) fn is_short(&self) -> bool {
+        self.run.replicas.is_some() && self.sight.source.size < self.needed()
+    }
+
+    /// Why replicas are not divided by the weight yet, where their numbers are the weights; none if they are.
+    pub(super) fn undivided(&self) -> Option<String> {
+        let all = divided(self.rules, self.run, self.sight)?;
+        let (run, sight) = (self.run, self.sight);
+        if !matches!(run.phase, Phase::Progressing | Phase::WaitingPromotion) {
+            return None;
+        }
+        let (target, source) = split(all, run.weight);
+        // Who has all requests leaves the others as many pods as they had.
+        let source = (run.weight < 100).then_some((&sight.source, source, "serving"));
+        let target = (&sight.target, target.max(1), "new");
+        let mut both = [Some(target), source].into_iter().flatten();
+        let (side, wanted, which) = both.find(|(side, wanted, _)| side.size != *wanted)?;
+        let seen = side.size;
+        Some(format!(
+            "the {which} version has {seen} replicas, and is to have {wanted}"
+        ))
     }
 
     /// The target keeps the traffic.
@@ -163,7 +188,7 @@ impl Look<'_> {
                 if let Some(next) = self.freed() {
                     return next;
                 }
-                self.sight.target.size == 0
+                self.sight.target.size == 0 && !self.is_short()
             }
             Finish::OntoTarget => self.sight.source.size == 0 || !self.run.is_new(),
         };
@@ -189,6 +214,7 @@ impl Look<'_> {
             if self.rules.finish == Finish::OntoTarget {
                 run.weight = 100;
             }
+            run.replicas = None;
             run.serving.clone_from(&run.target);
         })
         .tell(text, Some(Level::Info))
@@ -247,10 +273,19 @@ impl Look<'_> {
     }
 }
 
-/// How many replicas the source must have before it takes over what the target has at this weight.
-pub(super) fn needed(source: &Side, target: &Side, weight: u8) -> u32 {
-    if weight == 0 {
-        return source.size;
+/// How many replicas the weight divides, where their numbers are the weights.
+pub(super) fn divided(rules: &Rules, run: &Run, sight: &Sight) -> Option<u32> {
+    let all = || run.replicas.unwrap_or(sight.source.size).max(1);
+    (rules.shift == Shift::Replicas).then(all)
+}
+
+/// How many replicas the source must have before it takes over what the target has. What a run took of its replicas it gets back,
+/// by whatever traffic is shifted since.
+pub(super) fn needed(rules: &Rules, run: &Run, sight: &Sight) -> u32 {
+    let (source, target) = (&sight.source, &sight.target);
+    match run.replicas.or_else(|| divided(rules, run, sight)) {
+        Some(all) => source.size.max(all),
+        None if run.weight == 0 => source.size,
+        None => source.size.max(source.bounded(target.size)),
     }
-    source.size.max(source.bounded(target.size))
 }

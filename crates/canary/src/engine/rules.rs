@@ -64,8 +64,8 @@ pub enum Shift {
     Nothing,
     /// A router.
     Router,
-    /// The numbers of replicas, which are this many together.
-    Replicas(u32),
+    /// The numbers of replicas: the weight divides as many as the source had when the run began.
+    Replicas,
 }
 
 /// How a version takes over.

@@ -57,6 +57,8 @@ pub struct Run {
     pub router: Option<String>,
     /// What it is about, by the names that its rules have for it.
     pub places: BTreeMap<String, String>,
+    /// How many replicas the weight divides, where their numbers are the weights. Kept until the source has as many again.
+    pub replicas: Option<u32>,
     /// Since when the target, which is to be scaled down, has no traffic any more.
     pub free_since: Option<Timestamp>,
     /// When the next check is due.

@@ -18,7 +18,7 @@ use crate::reasons::Reason;
 use crate::render;
 use crate::router::{self, Write};
 use crate::spec::grace;
-use crate::standalone::acts::{draw_back, give_back, restore, workload};
+use crate::standalone::acts::{draw_back, give_back, restore, size_back, workload};
 use crate::standalone::adopt;
 use crate::standalone::leave::{Leave, former, leave};
 use crate::standalone::primary;
@@ -151,11 +151,17 @@ fn give_all_back(look: &Look<'_>, plan: &mut Plan) {
         release(look, plan);
         return;
     }
-    let (source, target) = (&leave.source, &leave.target);
+    let (mut source, target) = (leave.source.clone(), &leave.target);
+    // What a run took of its replicas is given back as well.
+    source.size = source.size.max(leave.run.replicas.unwrap_or_default());
+    let source = &source;
     let step = revert::next(true, Guard::Ending, source, target, writes.is_empty());
     if matches!(step, Step::Size(_) | Step::Wait) && !source.state().is_down() {
         // What is new may be why the Canary goes: it has nothing until all is given back.
-        for write in draw_back(&seen, &leave) {
+        for write in draw_back(&seen, &leave)
+            .into_iter()
+            .chain(size_back(&leave))
+        {
             undo(look, write, plan);
         }
     }

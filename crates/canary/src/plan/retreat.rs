@@ -13,7 +13,7 @@ use crate::reasons::Reason;
 use crate::render;
 use crate::router;
 use crate::spec;
-use crate::standalone::acts::restore;
+use crate::standalone::acts::{restore, size_back};
 use crate::standalone::adopt;
 use crate::standalone::leave::{Leave, leave};
 use crate::standalone::scene::Obstacle;
@@ -120,6 +120,11 @@ fn draw_back(look: &Look<'_>, leave: &Leave, plan: &mut Plan) -> bool {
         if let Some(action) = render::write(look.world, write, purpose::ROUTE) {
             plan.act(action);
         }
+    }
+    let size = size_back(leave);
+    let size = size.and_then(|write| render::write(look.world, write, purpose::SIZE));
+    if let Some(action) = size {
+        plan.act(action);
     }
     is_done
 }

@@ -23,6 +23,7 @@ pub(crate) static ROUTER: Router = Router {
         ("gatewayapi:v1beta1", "v1beta1"),
     ],
     can: Abilities::ALL,
+    divides: false,
     acknowledges: true,
     kinds: |version| vec![kind(version)],
     seen: |route, objects| Ok(seen(route, objects)),

@@ -18,6 +18,7 @@ use crate::measures::{p99, rate};
 pub(crate) static ROUTER: Router = Router {
     names: &[("istio", "")],
     can: Abilities::ALL,
+    divides: false,
     acknowledges: false,
     kinds: |_| vec![virtual_service(), destination_rule()],
     seen: |route, objects| Ok(seen(route, objects)),

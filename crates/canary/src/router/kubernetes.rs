@@ -7,6 +7,7 @@ use crate::measures::{p99, rate};
 pub(crate) static ROUTER: Router = Router {
     names: &[("kubernetes", "")],
     can: Abilities::NONE,
+    divides: false,
     acknowledges: false,
     kinds: |_| Vec::new(),
     seen: |_, _| {

@@ -20,6 +20,7 @@ pub(crate) static ROUTER: Router = Router {
         match_requests: true,
         ..Abilities::NONE
     },
+    divides: false,
     acknowledges: false,
     kinds: |_| vec![kind()],
     seen,

@@ -23,6 +23,7 @@ pub(crate) static ROUTER: Router = Router {
         shift: true,
         ..Abilities::NONE
     },
+    divides: false,
     acknowledges: false,
     kinds: |version| vec![kind(version)],
     seen: |route, objects| Ok(seen(route, objects)),

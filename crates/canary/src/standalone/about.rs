@@ -12,7 +12,7 @@ use super::{Names, PodLabel};
 use crate::engine::{Command, Verb};
 use crate::places::Places;
 use crate::reasons::Reason;
-use crate::router::Route;
+use crate::router::{Pods, Route};
 
 /// So much is kept of who asked for something, and why.
 const MAX_BECAUSE: usize = 300;
@@ -75,6 +75,18 @@ pub(super) fn tracked(
     }
 }
 
+/// How pods are found that have this label.
+pub(super) fn pods(seen: &Seen<'_>, names: &Names, label: &PodLabel) -> Pods {
+    Pods {
+        key: label.key.clone(),
+        source: label.primary(),
+        target: label.value.clone(),
+        kind: seen.canary.spec.target_ref.kind.clone(),
+        of_source: names.primary.clone(),
+        of_target: names.target.clone(),
+    }
+}
+
 /// How traffic comes to the Services.
 pub(super) fn route(seen: &Seen<'_>, names: &Names) -> Route {
     let spec = &seen.canary.spec;
@@ -105,6 +117,7 @@ pub(super) fn route(seen: &Seen<'_>, names: &Names) -> Route {
         route: places.route,
         ingress: places.ingress,
         prefix: seen.settings.ingress_prefix.clone(),
+        pods: None,
     }
 }
 

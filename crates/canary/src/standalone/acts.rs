@@ -38,6 +38,12 @@ pub struct Acts {
 }
 
 impl Acts {
+    /// Whether an object is written already: each is written once, from the version that was seen.
+    fn has(&self, object: (&Kind, &str)) -> bool {
+        let mut all = self.list.iter();
+        all.any(|act| matches!(act, Act::Write(write) if write.object() == object))
+    }
+
     fn write(&mut self, kind: Kind, name: &str, body: Value, is_ours: bool) {
         let name = name.to_owned();
         self.list.push(Act::Write(if is_ours {
@@ -279,7 +285,9 @@ fn routes(seen: &Seen<'_>, stand: &Stand, deeds: &Deeds, acts: &mut Acts) {
     let weights = if is_first { Weights::SOURCE } else { wanted };
     match router::ensure(stand.asked.provider, &stand.route, seen.objects, weights) {
         Ok(Ensured::Pending { writes, .. }) => {
-            acts.list.extend(writes.into_iter().map(Act::Write));
+            let new = writes.into_iter().filter(|write| !acts.has(write.object()));
+            let new: Vec<Act> = new.map(Act::Write).collect();
+            acts.list.extend(new);
         }
         Ok(Ensured::Converged) => {}
         Err(error) => {
@@ -301,14 +309,8 @@ fn sizes(stand: &Stand, deeds: &Deeds, acts: &mut Acts) {
             Deed::Route(_) | Deed::Template(_) => continue,
         };
         // One write for each object: a template that is written in the same pass is followed by its replicas in the next.
-        let object = (&workload(stand.kind), name);
-        let is_written = acts.list.iter().any(|act| match act {
-            Act::Write(Write::Apply { kind, name, .. } | Write::Patch { kind, name, .. }) => {
-                (kind, name) == object
-            }
-            Act::Copy(_) => false,
-        });
-        if !is_written {
+        let object = (&workload(stand.kind), name.as_str());
+        if !acts.has(object) {
             let body = primary::sized(stand.kind, size);
             acts.write(workload(stand.kind), name, body, false);
         }
@@ -327,6 +329,13 @@ pub fn lead(seen: &Seen<'_>, leave: &Leave) -> Option<Write> {
     if !is_begun || is_over || !is_turned || !is_there(&leave.source) {
         return None;
     }
+    if let Some(weights) = led(seen, leave) {
+        let is_so = run.weight > 0 || weights == Weights::SOURCE;
+        // A version that failed is drawn back by who sees to that.
+        let is_seen_to = is_so || run.phase == Phase::Failed;
+        let mut back = draw_back(seen, leave).into_iter();
+        return back.next().filter(|_| !is_seen_to);
+    }
     let label = leave.label.as_ref()?;
     let there = seen.objects.get("Service", &names.apex)?;
     let is_so = services::leads_to_copy(there, label) || !router::is_ours(&leave.route, there);
@@ -334,6 +343,24 @@ pub fn lead(seen: &Seen<'_>, leave: &Leave) -> Option<Write> {
         kind: SERVICE,
         name: names.apex.clone(),
         body: services::lead(label),
+    })
+}
+
+/// The weights that the apex leads by, where it does.
+fn led(seen: &Seen<'_>, leave: &Leave) -> Option<Weights> {
+    let provider = leave.provider.filter(|provider| provider.divides())?;
+    let routing = router::seen(provider, &leave.route, seen.objects).ok()?;
+    routing.weights
+}
+
+/// How what serves gets back the replicas that a run took; nothing if it has them.
+pub fn size_back(leave: &Leave) -> Option<Write> {
+    let all = leave.run.replicas?;
+    let is_short = is_there(&leave.source) && leave.source.size < all;
+    is_short.then(|| Write::Patch {
+        kind: workload(leave.kind),
+        name: leave.names.primary.clone(),
+        body: primary::sized(leave.kind, all),
     })
 }
 

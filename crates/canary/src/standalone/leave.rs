@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::about::{command, label, route, thresholds};
+use super::about::{command, label, pods, route, thresholds};
 use super::adopt::{self, Scene};
 use super::readiness::{Demand, Workload, readiness};
 use super::scene::{Seen, is_copy};
@@ -55,9 +55,11 @@ pub fn leave(seen: &Seen<'_>) -> Option<Leave> {
     let places = Places::of_canary(seen.canary);
     let names = Names::of(&places.target, &places.apex);
     let object = |name: &str| seen.objects.get(&spec.target_ref.kind, name);
-    let route = route(seen, &names);
+    let mut route = route(seen, &names);
     let target = object(&names.target);
     let primary = object(&names.primary).filter(|primary| is_copy(&route, primary));
+    let label = label(seen, target, primary).ok();
+    route.pods = label.as_ref().map(|label| pods(seen, &names, label));
     let provider = Provider::of_canary(seen.canary, seen.settings.provider);
     let status = seen.canary.status.clone().unwrap_or_default();
     let run = adopt::run(&status, &Scene::default());
@@ -88,7 +90,7 @@ pub fn leave(seen: &Seen<'_>) -> Option<Leave> {
     Some(Leave {
         kind,
         former: places.former,
-        label: label(seen, target, primary).ok(),
+        label,
         route,
         provider: provider.ok(),
         source: primary.map(|one| side(one, of_copy)).unwrap_or_default(),

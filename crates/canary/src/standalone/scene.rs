@@ -7,7 +7,7 @@ use serde_json::Value;
 use slipway_api::canary::{Canary, Phase};
 use slipway_kernel::fields::strings;
 
-use super::about::{command, label, route, thresholds, tracked};
+use super::about::{command, label, pods, route, thresholds, tracked};
 use super::acts::foreign_scaler;
 use super::adopt::{self, Scene as Adoption};
 use super::configs::{self, Config, Known, Tracked};
@@ -90,6 +90,8 @@ pub struct Stand {
     pub run: Run,
     /// What the engine sees.
     pub sight: Sight,
+    /// Whether the apex leads to where the weight says, which the router sees to.
+    pub is_led: bool,
 }
 
 /// Looks at a Canary.
@@ -118,7 +120,8 @@ pub fn stand(seen: &Seen<'_>) -> Result<Stand, Obstacle> {
             .config_tracking
             .then(|| tracked.checksums.clone()),
     });
-    let route = route(seen, &names);
+    let mut route = route(seen, &names);
+    route.pods = Some(pods(seen, &names, &label));
     let owner = route.owner();
     let mut stand = Stand {
         asked,
@@ -130,8 +133,10 @@ pub fn stand(seen: &Seen<'_>) -> Result<Stand, Obstacle> {
         tracked,
         run: Run::default(),
         sight: Sight::default(),
+        is_led: false,
     };
     let routing = router::seen(stand.asked.provider, &stand.route, seen.objects)?;
+    stand.is_led = stand.asked.provider.divides() && routing.weights.is_some();
     let is_alike = stand.is_alike(seen, target, primary, wanted.as_ref());
     let adoption = Adoption {
         target: wanted.clone(),
@@ -142,6 +147,7 @@ pub fn stand(seen: &Seen<'_>) -> Result<Stand, Obstacle> {
     };
     stand.run = of_workload(adopt::run(&status, &adoption), &places.target);
     stand.own_names(seen, target)?;
+    stand.is_labelled(seen)?;
     let routing = stand.routing_of_run(seen, routing)?;
     stand.route.affinity = cookies::affinity(seen.canary, &stand.run);
     stand.sight = Sight {
@@ -222,6 +228,20 @@ impl Stand {
         foreign_scaler(seen, self).map_or(Ok(()), Err)
     }
 
+    /// Why the pods of both sides could not be found together, where that is how traffic is divided. In a run it is a weight that
+    /// is not taken.
+    fn is_labelled(&self, seen: &Seen<'_>) -> Result<(), Obstacle> {
+        let (run, provider) = (&self.run, self.asked.provider);
+        let is_left = run.weight == 0 && !run.draining && !run.phase.is_running();
+        let why = is_left
+            .then(|| router::replicas::unlabelled(&self.route, seen.objects))
+            .flatten();
+        match why.filter(|_| provider.divides()) {
+            Some(why) => Err(Obstacle::new(Reason::InvalidSpec, why)),
+            None => Ok(()),
+        }
+    }
+
     /// How traffic is divided, by what its run says the weight is of. Where that is of all requests, none are looked for that
     /// match.
     fn routing_of_run(&mut self, seen: &Seen<'_>, routing: Routing) -> Result<Routing, Obstacle> {
@@ -252,7 +272,7 @@ impl Stand {
             revision,
             serving: self.run.serving.as_ref(),
             attempt: self.run.attempt,
-            is_scaled: seen.canary.spec.autoscaler_ref.is_some(),
+            is_scaled: seen.canary.spec.autoscaler_ref.is_some() || self.asked.provider.divides(),
             prefixes: &seen.settings.include_label_prefix,
         }
     }
@@ -266,6 +286,7 @@ impl Stand {
             label: &self.label,
             target,
             owner: &self.owner,
+            is_led: self.is_led,
         }
     }
 

@@ -24,6 +24,8 @@ pub struct Recipe<'a> {
     pub target: &'a Value,
     /// The Canary, as an owner.
     pub owner: &'a Value,
+    /// Whether the apex leads to where it has to already: who divides traffic by it sees to that.
+    pub is_led: bool,
 }
 
 /// One of the three.
@@ -60,10 +62,12 @@ pub fn service(recipe: &Recipe<'_>, which: Which, seen: Option<&Value>) -> Value
         Which::Canary => recipe.label.value.clone(),
         Which::Apex | Which::Primary => recipe.label.primary(),
     };
-    let mut spec = json!({
-        "ports": ports(recipe, seen),
-        "selector": BTreeMap::from([(recipe.label.key.clone(), value)]),
-    });
+    let mut spec = json!({"ports": ports(recipe, seen)});
+    let is_led = which == Which::Apex && seen.is_some() && recipe.is_led;
+    if !is_led && let Some(fields) = spec.as_object_mut() {
+        let selector = BTreeMap::from([(recipe.label.key.clone(), value)]);
+        fields.insert("selector".to_owned(), json!(selector));
+    }
     if !is_theirs && let Some(fields) = spec.as_object_mut() {
         fields.insert("type".to_owned(), json!("ClusterIP"));
         if recipe.service.headless == Some(true) {

@@ -142,6 +142,67 @@ fn a_webhook_is_asked_again_as_often_as_it_says() {
     });
 }
 
+/// Scenario 53: an answer that may pass is asked for again, and the next one counts.
+#[test]
+fn a_webhook_that_says_500_once_is_asked_again_and_believed() {
+    play(|stage| async move {
+        stage.world.say_once("/pre-rollout", 500);
+        stage.workload("web:1").await;
+        let mut hook = hook("pre-rollout");
+        hook["retries"] = json!(1);
+        stage
+            .canary(&json!({"analysis": {"iterations": 1, "threshold": 1, "webhooks": [hook]}}))
+            .await;
+        let _operator = stage.operate();
+        stage.until("Initialized", 60).await;
+        stage.push("web:2").await;
+        stage.until("Succeeded", 60).await;
+        let heard = stage.world.heard("/pre-rollout");
+        assert_eq!(heard.len(), 2);
+        assert_eq!(heard[0], heard[1], "it is the same question");
+        assert_eq!(stage.status().await["failedChecks"], 0);
+        assert_eq!(stage.image("web-primary").await, "web:2");
+    });
+}
+
+/// What is asked is signed with a key that nobody is told; without the key nobody is asked, and nothing goes on.
+#[test]
+fn a_webhook_is_signed_and_its_key_is_told_nobody() {
+    play(|stage| async move {
+        let path = "/confirm-rollout";
+        stage.workload("web:1").await;
+        let mut signed = hook("confirm-rollout");
+        signed["signing"] = json!({"name": "hmac"});
+        let hooks = [signed, hook("rollout")];
+        stage
+            .canary(&json!({"analysis": {"iterations": 1, "webhooks": hooks}}))
+            .await;
+        let _operator = stage.operate();
+        stage.until("Initialized", 60).await;
+        stage.push("web:2").await;
+        stage.until("Waiting", 60).await;
+        assert_eq!(stage.world.heard(path).len(), 0);
+        let key = "a key that is long enough";
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "hmac"}, "stringData": {"key": key}});
+        stage
+            .create("/api/v1/namespaces/default/secrets", &secret)
+            .await;
+        stage.until("Succeeded", 120).await;
+        let signatures = stage.world.signatures(path);
+        let signature = signatures[0].as_deref().unwrap();
+        assert!(signature.starts_with("v1=") && signature.len() == 3 + 64);
+        assert_eq!(stage.world.signatures("/rollout"), [None]);
+        let told = stage.events().await.join(" ") + &stage.status().await.to_string();
+        assert!(
+            told.contains("default/hmac"),
+            "why nobody was asked: {told}"
+        );
+        assert!(!told.contains(key), "{told}");
+        let heard = format!("{:?}", stage.world.heard(path));
+        assert!(!heard.contains(key), "{heard}");
+    });
+}
+
 /// Who takes longer than an interval is waited for, and not asked again meanwhile.
 #[test]
 fn a_slow_webhook_is_asked_once_a_check() {

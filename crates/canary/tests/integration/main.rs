@@ -17,6 +17,7 @@ mod configs;
 mod crashes;
 mod endings;
 mod gates;
+mod hostile;
 mod idle;
 mod scalers;
 mod stage;

@@ -16,7 +16,7 @@ use slipway_kernel::address::Rules;
 use slipway_kernel::fields::merge;
 use slipway_kernel::question::OtherNamespaces;
 use slipway_runtime::gather::{Gatherer, NoPods};
-use slipway_runtime::outside::{Limits, NoSecrets, Outside, SystemResolver, Terms};
+use slipway_runtime::outside::{ApiSecrets, Limits, Outside, SystemResolver, Terms};
 use slipway_runtime::{Environment, Operator};
 use slipway_sim::actors::{Actors, Script};
 use tokio::task::JoinHandle;
@@ -395,7 +395,7 @@ impl Stage {
             credentials_over_http: false,
             limits: Limits::default(),
             resolver: Arc::new(SystemResolver),
-            secrets: Arc::new(NoSecrets),
+            secrets: Arc::new(ApiSecrets::new(self.client(OPERATOR))),
             agent: "slipway/test",
         };
         let outside = Outside::over(terms, Arc::new(self.world.clone()));

@@ -18,6 +18,8 @@ pub(crate) struct World(Arc<Mutex<Inner>>);
 
 #[derive(Default)]
 struct Inner {
+    /// What is said next at a path, one after the other.
+    next: BTreeMap<String, Vec<u16>>,
     /// The code of each path; 200 where none is given.
     codes: BTreeMap<String, u16>,
     /// What is measured; no data where nothing is given.
@@ -27,12 +29,20 @@ struct Inner {
     /// How long those at a path take.
     delays: BTreeMap<String, Duration>,
     heard: Vec<(String, Value)>,
+    /// What calls to a path were signed with.
+    signatures: Vec<(String, Option<String>)>,
     queries: Vec<String>,
 }
 
 impl World {
     pub(crate) fn say(&self, path: &str, code: u16) {
         self.0.lock().unwrap().codes.insert(path.to_owned(), code);
+    }
+
+    /// Says this once before what is said otherwise.
+    pub(crate) fn say_once(&self, path: &str, code: u16) {
+        let mut inner = self.0.lock().unwrap();
+        inner.next.entry(path.to_owned()).or_default().push(code);
     }
 
     pub(crate) fn measure(&self, value: &str) {
@@ -53,6 +63,13 @@ impl World {
         let inner = self.0.lock().unwrap();
         let all = inner.heard.iter().filter(|(to, _)| to == path);
         all.map(|(_, body)| body.clone()).collect()
+    }
+
+    /// The signatures of the calls to a path.
+    pub(crate) fn signatures(&self, path: &str) -> Vec<Option<String>> {
+        let inner = self.0.lock().unwrap();
+        let all = inner.signatures.iter().filter(|(to, _)| to == path);
+        all.map(|(_, signature)| signature.clone()).collect()
     }
 
     pub(crate) fn queries(&self) -> Vec<String> {
@@ -91,7 +108,12 @@ impl Transport for World {
             }
             "hooks.test" => {
                 let body = serde_json::from_slice(request.body()).unwrap_or(Value::Null);
-                let code = inner.codes.get(&path).copied().unwrap_or(200);
+                let usual = inner.codes.get(&path).copied().unwrap_or(200);
+                let next = inner.next.get_mut(&path).and_then(Vec::pop);
+                let code = next.unwrap_or(usual);
+                let signature = request.headers().get("slipway-signature");
+                let signature = signature.map(|value| value.to_str().unwrap().to_owned());
+                inner.signatures.push((path.clone(), signature));
                 inner.heard.push((path, body));
                 Ok((code, format!("{code} it is")))
             }

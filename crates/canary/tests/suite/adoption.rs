@@ -45,6 +45,7 @@ fn a_run_is_read_as_it_was_written() {
             stopped_since: at,
             router: Some("istio".to_owned()),
             places: [("apex".to_owned(), "web".to_owned())].into(),
+            replicas: Some(7),
             free_since: at,
             due: at,
             step_since: at,

@@ -14,7 +14,7 @@ use slipway_canary::standalone::acts::{Act, acts};
 use slipway_canary::standalone::configs::{Config, ConfigKind, Known, known};
 use slipway_canary::standalone::scene::{Obstacle, Seen, Stand, stand};
 use slipway_canary::standalone::{adopt, cookies};
-use slipway_kernel::fields::merge;
+use slipway_kernel::fields::{merge, strings};
 
 use crate::play::check_answered;
 
@@ -33,6 +33,8 @@ pub(crate) struct Cluster {
     pub(crate) shares: Vec<u8>,
     pub(crate) holds: BTreeSet<Reason>,
     pub(crate) writes: usize,
+    /// After how many writes the process dies, if it does: what its plan asks for besides is not done.
+    pub(crate) dies_after: Option<usize>,
 }
 
 pub(crate) fn workload(name: &str, image: &str) -> Value {
@@ -76,6 +78,7 @@ impl Cluster {
             shares: Vec::new(),
             holds: BTreeSet::new(),
             writes: 0,
+            dies_after: None,
         };
         cluster.put(workload("web", "web:1"));
         cluster.config("conf", "1");
@@ -216,6 +219,10 @@ impl Cluster {
             .extend(acts.obstacles.iter().map(|one| one.reason));
         let is_something = !acts.list.is_empty();
         for act in acts.list {
+            if self.dies_after == Some(self.writes) {
+                self.dies_after = None;
+                break;
+            }
             self.act(act);
         }
         self.controllers();
@@ -258,6 +265,25 @@ impl Cluster {
             }
             Act::Write(Write::Patch { kind, name, body }) => self.change(&kind.kind, &name, &body),
         }
+    }
+
+    /// How many available pods the apex leads to: of the target, and of the source.
+    pub(crate) fn led(&self) -> (i64, i64) {
+        let selector = strings(self.get("Service", "web"), "/spec/selector");
+        let count = |name: &str| {
+            let workload = self.get("Deployment", name);
+            let labels = strings(workload, "/spec/template/metadata/labels");
+            let is_found = selector
+                .iter()
+                .all(|(key, value)| labels.get(key) == Some(value));
+            let available = &workload["status"]["availableReplicas"];
+            if is_found {
+                available.as_i64().unwrap_or_default()
+            } else {
+                0
+            }
+        };
+        (count("web"), count("web-primary"))
     }
 
     /// What clients would see now.

@@ -1,5 +1,7 @@
 //! Scenarios 64, 68 to 72, 74, 75 and 112: what is asked of whom to measure something, and what the answer is.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use slipway_api::purpose::canary as purpose;
 use slipway_canary::engine::Answer;
@@ -211,6 +213,71 @@ fn scenarios_67_68_and_75_d10_one_number_or_why_there_is_none() {
         is_cut: false,
     };
     assert!(matches!(number(&Read::Text(text)), Err(Answer::Error(_))));
+}
+
+/// Webhooks of every kind are signed by a reference to the key.
+#[test]
+fn a_webhook_is_signed_with_a_key_that_no_plan_has() {
+    let signing = json!({"name": "hmac"});
+    let hook = |kind: &str, signing: &Value| json!({"name": kind, "type": kind, "url": "http://gate.test/", "signing": signing});
+    let hooks = json!([
+        hook("pre-rollout", &signing),
+        hook("event", &json!({"name": "other", "namespace": "infra"}))
+    ]);
+    let mut held = stage(&json!({"analysis": {"webhooks": hooks}}));
+    held.put(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "hmac", "namespace": "shop"},
+        "data": {"key": "c2VjcmV0LXNlY3JldC1zZWNyZXQ="}}));
+    let mut plans = until(&mut held, "Initialized");
+    push(&mut held, "web:2");
+    plans.extend(until(&mut held, "Succeeded"));
+    let mut signed = BTreeSet::new();
+    for question in plans.iter().flat_map(questions) {
+        let Request::Outside(call) = &question.request else {
+            panic!("{question:?}");
+        };
+        let key = call.signed_with.as_ref().unwrap();
+        signed.insert((question.id.purpose, key.to_string()));
+    }
+    let expected = [
+        (purpose::ASK, "key of the Secret shop/hmac".to_owned()),
+        (purpose::TELL, "key of the Secret infra/other".to_owned()),
+    ];
+    assert_eq!(signed, expected.into());
+    let told = format!("{plans:?}{}", status(&held));
+    assert!(!told.contains("c2VjcmV0") && !told.contains("secret-secret"));
+}
+
+#[test]
+fn a_key_of_another_namespace_may_be_refused_and_another_key_is_another_question() {
+    let hook = |signing: Value| json!([{"name": "gate", "type": "pre-rollout", "url": "http://gate.test/", "signing": signing}]);
+    let foreign = hook(json!({"name": "hmac", "namespace": "infra"}));
+    let mut held = stage(&json!({"analysis": {"webhooks": foreign}}));
+    held.planner = Canaries::new(Settings {
+        cross_namespace: false,
+        ..Settings::default()
+    });
+    let plan = held.step();
+    assert!(
+        plan.blockers[0].message.contains("infra/hmac"),
+        "{:?}",
+        plan.blockers
+    );
+    assert!(plan.steps.is_empty());
+    let asked = |signing: Value| {
+        let mut held = stage(&json!({"analysis": {"webhooks": hook(signing)}}));
+        until(&mut held, "Initialized");
+        push(&mut held, "web:2");
+        loop {
+            let plan = held.step();
+            controllers(&mut held);
+            if let [question] = questions(&plan).as_slice() {
+                return question.id.clone();
+            }
+        }
+    };
+    let (one, other) = (asked(json!({"name": "one"})), asked(json!({"name": "two"})));
+    assert_eq!(one.due, other.due);
+    assert_ne!(one, other);
 }
 
 #[test]

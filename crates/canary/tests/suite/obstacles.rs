@@ -85,6 +85,31 @@ fn abort_is_heard_whatever_is_in_the_way() {
 }
 
 #[test]
+fn abort_is_heard_whatever_is_wrong_with_the_canary() {
+    let unknown = json!([{"name": "gate", "url": "http://gate.test/", "type": "never"}]);
+    for wrong in [
+        json!({"stepWeights": [10, 10]}),
+        json!({"webhooks": unknown}),
+        json!({"sessionAffinity": {"cookieName": "a"}}),
+        json!({"stepPauses": ["soon"]}),
+    ] {
+        let mut stage = half_way();
+        let patch = json!({"spec": {"analysis": wrong}});
+        stage.patch("Canary", "shop", "web", &patch);
+        settle(&mut stage, 200);
+        let waits = status(&stage)["waitingFor"][0]["reason"].clone();
+        assert_eq!(waits, "InvalidSpec", "{wrong}");
+        assert_eq!(share(&stage), "50", "{wrong}");
+        command(&mut stage, "abort");
+        settle(&mut stage, 200);
+        assert_eq!(
+            (phase(&stage).as_str(), share(&stage).as_str()),
+            ("Failed", "0")
+        );
+    }
+}
+
+#[test]
 fn what_happens_is_told_whatever_is_in_the_way() {
     let mut stage = half_way();
     stage.put(

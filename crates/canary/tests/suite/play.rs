@@ -336,6 +336,13 @@ impl Play {
     }
 
     fn check_target_size(&self, size: u32) {
+        if size < self.sight.target.size && size > 0 {
+            // Its share became smaller, where replicas are the shares.
+            assert_eq!(self.rules.shift, Shift::Replicas);
+            assert!(self.sight.routing.is_at(self.run.weights()));
+            assert!(self.sight.source.state().is_ready());
+            return;
+        }
         if size < self.sight.target.size && self.rules.finish == Finish::IntoSource {
             assert!(
                 self.sight.routing.is_at(Weights::SOURCE),
@@ -353,7 +360,10 @@ impl Play {
         }
         let target = &self.sight.target;
         assert!(target.readiness.is_ready(), "the source shrinks too early");
-        if !matches!(self.rules.shift, Shift::Replicas(_)) {
+        if self.rules.shift == Shift::Replicas {
+            let is_led = self.sight.routing.is_at(self.run.weights());
+            assert!(is_led, "the source shrinks before the target is led to");
+        } else {
             let is_moved = self.sight.routing.is_at(Weights::to_target(100));
             assert!(is_moved, "the source shrinks while it has traffic");
         }

@@ -102,11 +102,11 @@ fn respecify(play: &mut Play, which: u8) {
     play.rules.strategy = match which % 5 {
         0 => Way::Weights(vec![5, 95]),
         1 => Way::Weights(vec![30]),
-        2 => Way::Matching(1),
+        2 if play.rules.shift == Shift::Router => Way::Matching(1),
         3 => Way::Switch(2),
         _ => Way::Weights(vec![10, 100]),
     };
-    play.rules.mirror = which & 8 > 0;
+    play.rules.mirror = which & 8 > 0 && play.rules.shift == Shift::Router;
     play.rules.skip = which & 16 > 0;
     play.rules.promotion_step = which % 60;
     play.rules.threshold = u32::from(which % 3) + 1;
@@ -144,6 +144,9 @@ pub(crate) fn check_end(play: &mut Play) {
     assert_eq!(play.sight.source.revision, play.sight.target.revision);
     assert_eq!(play.sight.routing.weights, Some(Weights::SOURCE));
     assert_eq!(play.sight.target.size, 0);
+    // What a run took of its replicas is given back.
+    assert_eq!(play.run.replicas, None);
+    assert!(play.sight.source.size >= 3, "{:?}", play.sight);
 }
 
 fn rules() -> impl Strategy<Value = Rules> {
@@ -162,26 +165,28 @@ fn rules() -> impl Strategy<Value = Rules> {
         ways,
         hooks,
         no_data,
-        any::<[bool; 4]>(),
+        any::<[bool; 5]>(),
         prop_oneof![Just(0_u8), Just(30)],
     )
         .prop_map(
-            |(way, hooks, no_data, [mirror, live, skip, metrics], step)| {
+            |(way, hooks, no_data, [mirror, live, skip, metrics, divided], step)| {
                 let is_switch = matches!(way, Way::Switch(_));
+                let is_matching = matches!(way, Way::Matching(_));
+                let shift = match (is_switch, is_matching) {
+                    (true, _) if !live => Shift::Nothing,
+                    (_, false) if divided => Shift::Replicas,
+                    _ => Shift::Router,
+                };
                 let mut metric = measure("errors");
                 metric.no_data = no_data;
                 Rules {
                     strategy: way,
                     hooks: hooks.into_iter().map(hook).collect(),
                     metrics: if metrics { vec![metric] } else { Vec::new() },
-                    mirror,
+                    mirror: mirror && shift != Shift::Replicas,
                     skip,
                     promotion_step: step,
-                    shift: if is_switch && !live {
-                        Shift::Nothing
-                    } else {
-                        Shift::Router
-                    },
+                    shift,
                     ..by_weights(&[100])
                 }
             },

@@ -128,11 +128,11 @@ fn scenario_36_and_r13_replicas_are_divided_by_the_weight() {
 #[test]
 fn r15_where_replicas_are_the_weights_the_source_shrinks_after_the_target_grew() {
     let mut rules = by_weights(&[50]);
-    rules.shift = Shift::Replicas(6);
+    rules.shift = Shift::Replicas;
     let mut play = Play::new(rules);
     play.sight.source.size = 6;
     play.push("v2");
-    play.run.weight = 50;
+    (play.run.weight, play.run.replicas) = (50, Some(6));
     play.run.phase = Phase::Progressing;
     play.run.target = Some(version("v2"));
     play.sight.target.readiness = Readiness::Down("starting".to_owned());
@@ -141,6 +141,9 @@ fn r15_where_replicas_are_the_weights_the_source_shrinks_after_the_target_grew()
     play.sight.target.size = 3;
     assert_eq!(planned(&play), []);
     play.sight.target.readiness = Readiness::Ready;
+    let route = Deed::Route(Weights::to_target(50));
+    assert_eq!(planned(&play), [route], "nobody is led to it yet");
+    play.sight.routing.weights = Some(Weights::to_target(50));
     assert_eq!(planned(&play), [Deed::SizeSource(3)]);
     play.sight.source.size = 3;
     assert_eq!(planned(&play), []);

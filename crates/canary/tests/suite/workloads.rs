@@ -438,6 +438,7 @@ fn service(spec: Value, which: Which, seen: Option<&Value>) -> Value {
         label: &label,
         target: &target,
         owner: &owner,
+        is_led: false,
     };
     services::service(&recipe, which, seen)
 }
