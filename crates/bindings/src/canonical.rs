@@ -82,6 +82,9 @@ fn number(number: &Number) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use proptest::prelude::{any, prop_assert_eq, prop_assume, proptest};
     use serde_json::{Value, json};
 
     use super::text;
@@ -124,6 +127,27 @@ mod tests {
         ]);
         for value in all {
             assert_eq!(super::json(&value), value.to_string());
+        }
+    }
+
+    /// What is read is what was written, however often: what goes through here into a cluster is what somebody asked for.
+    #[test]
+    fn a_number_that_was_read_is_written_as_it_was() {
+        for number in ["12.088995980580641", "31.245270191439438"] {
+            let read: Value = serde_json::from_str(number).unwrap();
+            assert_eq!(super::json(&read), number);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_number_stays_what_it_is(bits in any::<u64>()) {
+            let number = f64::from_bits(bits);
+            prop_assume!(number.is_finite());
+            let written = super::json(&json!(number));
+            let read: Value = serde_json::from_str(&written).unwrap();
+            prop_assert_eq!(read.as_f64(), Some(number));
+            prop_assert_eq!(super::json(&read), written);
         }
     }
 }
