@@ -35,7 +35,7 @@ fn gated() -> Stage {
     stage
 }
 
-/// hostile-18b 19: a claim is for the time of a run that nobody holds up, which a gate may do for days, a person, or a mistake.
+/// A claim is for the time of a run that nobody holds up, which a gate may do for days, a person, or a mistake.
 #[test]
 fn a_claim_lasts_as_long_as_its_run() {
     let scaler = json!({"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": "web"});
@@ -82,7 +82,7 @@ fn a_claim_is_renewed_in_the_middle_of_its_time() {
     assert!((15..=20).contains(&renewed), "{renewed}");
 }
 
-/// hostile-18b 19: what serves is nobody's when the run is over.
+/// What serves is nobody's when the run is over.
 #[test]
 fn a_claim_ends_with_its_run() {
     let mut good = stage(&json!({}));
