@@ -164,6 +164,16 @@ impl std::fmt::Debug for Gate<'_> {
     }
 }
 
+/// Whether any webhook of `configurations` has a rule for such a request: it may still not be asked, by what is in the object.
+pub fn concerns(
+    shapes: &dyn Shapes,
+    configurations: &[Value],
+    request: &AdmissionRequest<'_>,
+) -> bool {
+    let mut hooks = Hook::all(configurations).into_iter();
+    !exempt(&request.kind) && hooks.any(|hook| hook.matching_version(shapes, request).is_some())
+}
+
 /// Asks the mutating webhooks of `configurations` one after the other and changes `request.object` as they say.
 /// Warnings are for the client whether the request passes or not.
 pub async fn mutate(

@@ -262,9 +262,26 @@ fn merge_config(
 }
 
 fn without_entries(object: &Value) -> Value {
-    let mut object = object.clone();
-    value::take(&mut object, "metadata.managedFields");
-    object
+    let Value::Object(fields) = object else {
+        return object.clone();
+    };
+    let all_but = |fields: &Map<String, Value>, left: &str| {
+        let kept = fields.iter().filter(|(name, _)| *name != left);
+        kept.map(|(name, value)| (name.clone(), value.clone()))
+            .collect::<Map<String, Value>>()
+    };
+    let mut object = all_but(fields, "metadata");
+    match fields.get("metadata") {
+        Some(Value::Object(metadata)) => {
+            let metadata = all_but(metadata, "managedFields");
+            object.insert("metadata".to_owned(), Value::Object(metadata));
+        }
+        Some(other) => {
+            object.insert("metadata".to_owned(), other.clone());
+        }
+        None => {}
+    }
+    Value::Object(object)
 }
 
 /// Refuses a configuration of another version or kind than the endpoint's.

@@ -3,6 +3,7 @@
 mod answer;
 mod bootstrap;
 mod build;
+mod decoded;
 mod definitions;
 mod encode;
 mod nonresource;
@@ -13,6 +14,7 @@ mod warning;
 pub use answer::Lost;
 pub use build::Config;
 use build::Start;
+use decoded::Decoded;
 pub(crate) use encode::encode;
 #[cfg(test)]
 pub(crate) use nonresource::version;
@@ -54,6 +56,7 @@ pub struct Cluster {
     pub(crate) store: Arc<Store>,
     registry: RwLock<Registry>,
     policy: Mutex<Option<Arc<Policy>>>,
+    decoded: Decoded,
     pub(crate) tokens: Tokens,
     audit: Audit,
     pub(crate) trace: crate::trace::Trace,
@@ -95,6 +98,7 @@ impl Cluster {
             store,
             registry: RwLock::new(Registry::default()),
             policy: Mutex::new(None),
+            decoded: Decoded::default(),
             tokens,
             audit: Audit::default(),
             trace: crate::trace::Trace::keeping(config.trace),

@@ -99,7 +99,11 @@ pub fn key(namespace: &str, name: &str) -> Box<str> {
     if namespace.is_empty() {
         name.into()
     } else {
-        format!("{namespace}/{name}").into()
+        let mut key = String::with_capacity(namespace.len() + 1 + name.len());
+        key.push_str(namespace);
+        key.push('/');
+        key.push_str(name);
+        key.into()
     }
 }
 
@@ -121,12 +125,13 @@ impl Store {
 
     /// One object.
     pub fn get(&self, bucket: &Bucketed, namespace: &str, name: &str) -> Option<Arc<Stored>> {
-        self.lock()
-            .buckets
-            .get(bucket)?
-            .objects
-            .get(&key(namespace, name))
-            .cloned()
+        let inner = self.lock();
+        let objects = &inner.buckets.get(bucket)?.objects;
+        let found = match namespace {
+            "" => objects.get(name),
+            namespace => objects.get(&key(namespace, name)),
+        };
+        found.cloned()
     }
 
     /// How many objects there are of a resource.
@@ -234,8 +239,11 @@ impl Store {
         }
         let mut all = Vec::new();
         for (name, bucket) in &inner.buckets {
-            let changes = bucket.log.since(since)?;
-            all.extend(changes.into_iter().map(|change| (name.clone(), change)));
+            // Mostly it is one of many that something happened to.
+            if bucket.log.newest() > since {
+                let changes = bucket.log.since(since)?;
+                all.extend(changes.into_iter().map(|change| (name.clone(), change)));
+            }
         }
         all.sort_by_key(|(_, change)| change.version);
         Ok((all, inner.version))

@@ -30,6 +30,7 @@ mod revision;
 mod scheduler;
 pub mod script;
 mod statefulset;
+mod told;
 mod world;
 mod write;
 

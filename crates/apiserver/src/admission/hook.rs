@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::{AdmissionRequest, Gate, Gvk, Gvr, Operation, condition, not_found};
+use super::{AdmissionRequest, Gate, Gvk, Gvr, Operation, Shapes, condition, not_found};
 use crate::selector::LabelSelector;
 use crate::status::{Outcome, Status};
 use crate::value;
@@ -130,14 +130,14 @@ impl<'a> Hook<'a> {
         gate: &Gate<'_>,
         request: &AdmissionRequest<'_>,
     ) -> Outcome<Option<Invocation<'a>>> {
+        let Some((resource, kind)) = self.matching_version(gate.shapes, request) else {
+            return Ok(None);
+        };
         let namespace = self.matches_namespace(gate, request);
         let object = self.matches_object(request);
         if matches!(namespace, Ok(false)) || matches!(object, Ok(false)) {
             return Ok(None);
         }
-        let Some((resource, kind)) = self.matching_version(gate, request) else {
-            return Ok(None);
-        };
         // A namespace that is not there is an error only for a webhook that would have been asked.
         namespace?;
         object?;
@@ -205,9 +205,9 @@ impl<'a> Hook<'a> {
     }
 
     /// The resource and kind in which a rule matches: the request's own, or else an equivalent one.
-    fn matching_version(
+    pub(super) fn matching_version(
         self,
-        gate: &Gate<'_>,
+        shapes: &dyn Shapes,
         request: &AdmissionRequest<'_>,
     ) -> Option<(Gvr, Gvk)> {
         let rules = value::items(self.hook, "rules");
@@ -218,7 +218,7 @@ impl<'a> Hook<'a> {
         if value::text(self.hook, "matchPolicy") == "Exact" {
             return None;
         }
-        let equivalents = gate.shapes.equivalents(own, request.subresource);
+        let equivalents = shapes.equivalents(own, request.subresource);
         rules.iter().find_map(|rule| {
             let mut others = equivalents.iter().filter(|(other, _)| other != own);
             others

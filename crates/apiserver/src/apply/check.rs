@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::field::quote;
 use crate::schema::ListKind;
 
-use super::place::{Form, Place, Scalar, associative, item_step};
+use super::place::{Form, Keys, Place, Scalar, associative, has_step, item_step};
 use super::step::{Step, path_text, shown_number};
 
 /// Whether an associative list may hold several items with the same key.
@@ -32,15 +32,36 @@ pub(super) fn check(place: Place<'_>, value: &Value, duplicates: Duplicates) -> 
     }
 }
 
-struct Walk {
+/// A step on the way to a value. It becomes a [`Step`] where something is wrong, which is seldom: all objects are checked
+/// with every write.
+#[derive(Clone, Copy)]
+enum Crumb<'a> {
+    Field(&'a str),
+    Item(Keys<'a>, Place<'a>, &'a Value),
+    Index(usize),
+}
+
+impl Crumb<'_> {
+    fn step(self) -> Step {
+        match self {
+            Self::Field(name) => Step::field(name),
+            // What is on the way has a step.
+            Self::Item(keys, items, item) => item_step(keys, items, item).unwrap_or(Step::Index(0)),
+            Self::Index(index) => Step::Index(i64::try_from(index).unwrap_or(i64::MAX)),
+        }
+    }
+}
+
+struct Walk<'a> {
     duplicates: Duplicates,
-    path: Vec<Step>,
+    path: Vec<Crumb<'a>>,
     faults: Vec<String>,
 }
 
-impl Walk {
+impl<'a> Walk<'a> {
     fn fault(&mut self, text: &str) {
-        let path = path_text(&self.path);
+        let path: Vec<Step> = self.path.iter().map(|crumb| crumb.step()).collect();
+        let path = path_text(&path);
         self.faults.push(if path.is_empty() {
             text.to_owned()
         } else {
@@ -48,7 +69,7 @@ impl Walk {
         });
     }
 
-    fn visit(&mut self, place: Place<'_>, value: &Value) {
+    fn visit(&mut self, place: Place<'a>, value: &'a Value) {
         if value.is_null() {
             return;
         }
@@ -65,7 +86,7 @@ impl Walk {
             Form::Map { place, .. } => match value {
                 Value::Object(fields) => {
                     for (name, value) in fields {
-                        self.path.push(Step::field(name));
+                        self.path.push(Crumb::Field(name));
                         let undeclared = match place.child(name) {
                             Place::Undeclared => true,
                             child => {
@@ -87,23 +108,27 @@ impl Walk {
         }
     }
 
-    fn visit_list(&mut self, kind: &ListKind, items: Place<'_>, list: &[Value]) {
+    fn visit_list(&mut self, kind: &'a ListKind, items: Place<'a>, list: &'a [Value]) {
         let mut seen = BTreeSet::new();
         for (index, item) in list.iter().enumerate() {
-            let step = match associative(kind) {
-                None => Step::Index(i64::try_from(index).unwrap_or(i64::MAX)),
-                Some(keys) => match item_step(keys, items, item) {
-                    Ok(step) => step,
-                    Err(text) => {
+            let crumb = match associative(kind) {
+                None => Crumb::Index(index),
+                Some(keys) => {
+                    if let Err(text) = has_step(keys, items, item) {
                         self.fault(&format!("element {index}: {text}"));
                         return;
                     }
-                },
+                    Crumb::Item(keys, items, item)
+                }
             };
-            if !seen.insert(step.clone()) && self.duplicates == Duplicates::Refused {
-                self.fault(&format!("duplicate entries for key {step}"));
+            if self.duplicates == Duplicates::Refused {
+                let step = crumb.step();
+                if seen.contains(&step) {
+                    self.fault(&format!("duplicate entries for key {step}"));
+                }
+                seen.insert(step);
             }
-            self.path.push(step);
+            self.path.push(crumb);
             self.visit(items, item);
             self.path.pop();
         }

@@ -48,6 +48,10 @@ type IsLeaf = bool;
 
 impl Walk {
     fn visit(&mut self, place: Place<'_>, old: Option<&Value>, new: Option<&Value>) {
+        // Most of an object is as it was, and nothing of it is different.
+        if old.is_some() && old == new {
+            return;
+        }
         let (other, form) = forms(place, old, new);
         if let Some(other) = other {
             self.visit_as(other, old, new);

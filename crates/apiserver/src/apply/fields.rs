@@ -82,31 +82,71 @@ pub(super) fn with_named_fields(place: Place<'_>, set: &Set) -> Set {
     out
 }
 
-/// The set as this schema would have recorded it: paths below what is atomic now become that one path.
-pub(super) fn reconciled(place: Place<'_>, set: &Set) -> Set {
+/// The set as this schema would have recorded it: paths below what is atomic now become that one path. Nothing if it is that
+/// set, as it is unless the schema has changed.
+pub(super) fn reconciled(place: Place<'_>, set: &Set) -> Option<Set> {
+    if is_reconciled(place, set) {
+        return None;
+    }
     let mut out = Set::default();
     for (step, member, below) in set.steps() {
-        let child = place.below(step);
+        match Depth::of(place.below(step), below) {
+            Depth::Atomic => out.put(step, true, Set::default()),
+            Depth::Settled => out.put(step, member, below.clone()),
+            Depth::Open(child) => {
+                let below = reconciled(child, below).unwrap_or_else(|| below.clone());
+                out.put(step, member, below);
+            }
+        }
+    }
+    Some(out)
+}
+
+fn is_reconciled(place: Place<'_>, set: &Set) -> bool {
+    let mut steps = set.steps();
+    steps.all(
+        |(step, _, below)| match Depth::of(place.below(step), below) {
+            Depth::Atomic => false,
+            Depth::Settled => true,
+            Depth::Open(child) => is_reconciled(child, below),
+        },
+    )
+}
+
+/// What a schema says of the paths below a step of a set.
+enum Depth<'a> {
+    /// There are some, and what stands there is one value.
+    Atomic,
+    /// Whatever they are.
+    Settled,
+    /// It has to be looked at each.
+    Open(Place<'a>),
+}
+
+impl<'a> Depth<'a> {
+    fn of(child: Place<'a>, below: &Set) -> Self {
+        if below.is_empty() {
+            return Self::Settled;
+        }
         let deduced = match child {
             Place::Typed { view, .. } => view.node.shape == Shape::Any,
             Place::Deduced | Place::Undeclared => true,
             Place::Opaque => false,
         };
-        let atomic = !deduced
-            && match child.form(None) {
-                Form::Map { atomic, .. } => atomic,
-                Form::List { kind, .. } => associative(kind).is_none(),
-                Form::Scalar(_) => false,
-            };
-        if atomic && !below.is_empty() {
-            out.put(step, true, Set::default());
-        } else if deduced {
-            out.put(step, member, below.clone());
+        if deduced {
+            return Self::Settled;
+        }
+        let atomic = match child.form(None) {
+            Form::Map { atomic, .. } => atomic,
+            Form::List { kind, .. } => associative(kind).is_none(),
+            Form::Scalar(_) => false,
+        };
+        if atomic {
+            Self::Atomic
         } else {
-            out.put(step, member, reconciled(child, below));
+            Self::Open(child)
         }
     }
-    out
 }
 
 /// The value without the fields and items of a set; `null` where nothing is left.

@@ -17,7 +17,7 @@ const MAX_UPDATERS: usize = 10;
 /// The manager of the merged entries.
 const ANCIENT: &str = "ancient-changes";
 
-/// What identifies an entry. Ordered like the API orders managers: by [`Identity::text`].
+/// What identifies an entry. Ordered like the API orders managers: by its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Identity {
     /// The name of the manager.
@@ -28,6 +28,8 @@ pub(super) struct Identity {
     pub(super) api_version: String,
     /// On which subresource.
     pub(super) subresource: String,
+    /// One text per identity; its order decides where conflicts are listed and which of equally old entries goes first.
+    text: String,
 }
 
 impl Identity {
@@ -38,34 +40,21 @@ impl Identity {
         } else {
             manager
         };
+        Self::new(manager, operation, owner.api_version, owner.subresource)
+    }
+
+    fn new(manager: &str, operation: Operation, api_version: &str, subresource: &str) -> Self {
+        let api_version = match operation {
+            Operation::Apply => "",
+            Operation::Update => api_version,
+        };
         Self {
             manager: manager.to_owned(),
             operation,
-            api_version: match operation {
-                Operation::Apply => String::new(),
-                Operation::Update => owner.api_version.to_owned(),
-            },
-            subresource: owner.subresource.to_owned(),
+            api_version: api_version.to_owned(),
+            subresource: subresource.to_owned(),
+            text: text_of(manager, operation, api_version, subresource),
         }
-    }
-
-    /// One text per identity; its order decides where conflicts are listed and which of equally old entries goes first.
-    fn text(&self) -> String {
-        let mut out = format!(
-            "{{\"manager\":{},\"operation\":\"{}\"",
-            json!(self.manager),
-            self.operation.text()
-        );
-        for (name, value) in [
-            ("apiVersion", &self.api_version),
-            ("subresource", &self.subresource),
-        ] {
-            if !value.is_empty() {
-                out.extend([",\"", name, "\":", &json!(value).to_string()]);
-            }
-        }
-        out.push('}');
-        out
     }
 
     /// How conflicts name the manager.
@@ -81,6 +70,22 @@ impl Identity {
     }
 }
 
+/// One text per identity.
+fn text_of(manager: &str, operation: Operation, api_version: &str, subresource: &str) -> String {
+    let mut out = format!(
+        "{{\"manager\":{},\"operation\":\"{}\"",
+        json!(manager),
+        operation.text()
+    );
+    for (name, value) in [("apiVersion", api_version), ("subresource", subresource)] {
+        if !value.is_empty() {
+            out.extend([",\"", name, "\":", &json!(value).to_string()]);
+        }
+    }
+    out.push('}');
+    out
+}
+
 impl PartialOrd for Identity {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
@@ -89,7 +94,7 @@ impl PartialOrd for Identity {
 
 impl Ord for Identity {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.text().cmp(&other.text())
+        self.text.cmp(&other.text)
     }
 }
 
@@ -169,12 +174,7 @@ impl Owners {
             let Some(entry) = self.0.get(&identity).cloned() else {
                 continue;
             };
-            let bucket = Identity {
-                manager: ANCIENT.to_owned(),
-                operation: Operation::Update,
-                api_version: entry.api_version.clone(),
-                subresource: String::new(),
-            };
+            let bucket = Identity::new(ANCIENT, Operation::Update, &entry.api_version, "");
             let Some(first) = first.get(&entry.api_version) else {
                 first.insert(entry.api_version.clone(), identity);
                 continue;
@@ -257,15 +257,12 @@ fn decode_entry(index: usize, entry: &Value) -> Result<(Identity, Entry), String
         }
     };
     let fields = Set::decode(entry.get("fieldsV1").unwrap_or(&Value::Null))?;
-    let identity = Identity {
-        manager: value::text(entry, "manager").to_owned(),
+    let identity = Identity::new(
+        value::text(entry, "manager"),
         operation,
-        api_version: match operation {
-            Operation::Apply => String::new(),
-            Operation::Update => api_version.clone(),
-        },
-        subresource: value::text(entry, "subresource").to_owned(),
-    };
+        &api_version,
+        value::text(entry, "subresource"),
+    );
     let entry = Entry {
         api_version,
         time,

@@ -194,45 +194,54 @@ pub(super) fn forms<'a>(
 
 /// The step that identifies an item of an associative list.
 pub(super) fn item_step(keys: Keys<'_>, items: Place<'_>, item: &Value) -> Result<Step, String> {
-    match keys {
-        Keys::None => set_step(item),
-        Keys::Fields(keys) => keyed_step(keys, items, item),
-    }
-}
-
-fn set_step(item: &Value) -> Result<Step, String> {
-    match item {
-        Value::Object(_) => Err("associative list without keys has an element that's a map type"),
-        Value::Array(_) => Err("not supported: associative list with lists as elements"),
-        Value::Null => Err("associative list without keys has an element that's an explicit null"),
-        _ => Ok(Step::Value(Item(item.clone()))),
-    }
-    .map_err(str::to_owned)
-}
-
-fn keyed_step(keys: &[Box<str>], items: Place<'_>, item: &Value) -> Result<Step, String> {
-    let fields = match item {
-        Value::Object(fields) => fields,
-        Value::Null => {
-            return Err("associative list with keys may not have a null element".to_owned());
-        }
-        _ => return Err("associative list with keys may not have non-map elements".to_owned()),
+    has_step(keys, items, item)?;
+    let Keys::Fields(keys) = keys else {
+        return Ok(Step::Value(Item(item.clone())));
     };
-    let mut found: Vec<(String, Item)> = Vec::with_capacity(keys.len());
-    for key in keys {
-        if let Some(value) = fields.get(&**key).or_else(|| items.default_of(key)) {
-            found.push((key.to_string(), Item(value.clone())));
-        }
-    }
-    if found.is_empty() && !keys.is_empty() {
-        let keys: Vec<String> = keys.iter().map(|key| quote(key)).collect();
-        return Err(format!(
-            "associative list with keys has an element that omits all key fields [{}] (and doesn't have default values for any key fields)",
-            keys.join(" ")
-        ));
-    }
+    let found = keys.iter().filter_map(|key| {
+        let value = key_of(key, items, item)?;
+        Some((key.to_string(), Item(value.clone())))
+    });
+    let mut found: Vec<(String, Item)> = found.collect();
     found.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(Step::Key(found))
+}
+
+/// Whether there is a step that identifies an item; the error says why there is none.
+pub(super) fn has_step(keys: Keys<'_>, items: Place<'_>, item: &Value) -> Result<(), String> {
+    match (keys, item) {
+        (Keys::None, Value::Object(_)) => {
+            Err("associative list without keys has an element that's a map type".to_owned())
+        }
+        (Keys::None, Value::Array(_)) => {
+            Err("not supported: associative list with lists as elements".to_owned())
+        }
+        (Keys::None, Value::Null) => {
+            Err("associative list without keys has an element that's an explicit null".to_owned())
+        }
+        (Keys::None, _) => Ok(()),
+        (Keys::Fields(_), Value::Null) => {
+            Err("associative list with keys may not have a null element".to_owned())
+        }
+        (Keys::Fields(keys), Value::Object(_)) => {
+            if keys.is_empty() || keys.iter().any(|key| key_of(key, items, item).is_some()) {
+                return Ok(());
+            }
+            let keys: Vec<String> = keys.iter().map(|key| quote(key)).collect();
+            Err(format!(
+                "associative list with keys has an element that omits all key fields [{}] (and doesn't have default values for any key fields)",
+                keys.join(" ")
+            ))
+        }
+        (Keys::Fields(_), _) => {
+            Err("associative list with keys may not have non-map elements".to_owned())
+        }
+    }
+}
+
+/// What stands in the key field of an item, or is its default.
+fn key_of<'v>(key: &str, items: Place<'v>, item: &'v Value) -> Option<&'v Value> {
+    item.get(key).or_else(|| items.default_of(key))
 }
 
 /// What tells the items of an associative list apart.

@@ -102,12 +102,32 @@ impl Set {
     /// What is in either.
     pub(super) fn union(&self, other: &Set) -> Set {
         let mut out = self.clone();
-        for (step, member, below) in other.steps() {
-            let branch = out.branch(step);
-            branch.member |= member;
-            branch.below = branch.below.union(below);
-        }
+        out.add(other);
         out
+    }
+
+    /// Adds all that is in the other.
+    pub(super) fn add(&mut self, other: &Set) {
+        for (step, member, below) in other.steps() {
+            let branch = self.branch(step);
+            branch.member |= member;
+            branch.below.add(below);
+        }
+    }
+
+    /// Whether there is a path in both.
+    pub(super) fn meets(&self, other: &Set) -> bool {
+        other.steps().any(|(step, member, below)| {
+            let branch = self.0.get(step);
+            branch.is_some_and(|branch| member && branch.member || branch.below.meets(below))
+        })
+    }
+
+    /// Takes out what is in the other; paths below a path of the other stay.
+    pub(super) fn remove(&mut self, other: &Set) {
+        if self.meets(other) {
+            *self = self.difference(other);
+        }
     }
 
     /// What is in both.

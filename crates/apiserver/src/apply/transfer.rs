@@ -58,7 +58,9 @@ impl Ground<'_> {
         for entry in owners.0.values_mut() {
             let other = self.other(entry);
             let place = other.map_or(self.place, |o| Place::root(&o.schema));
-            entry.fields = reconciled(place, &entry.fields);
+            if let Some(fields) = reconciled(place, &entry.fields) {
+                entry.fields = fields;
+            }
         }
     }
 
@@ -83,23 +85,26 @@ impl Ground<'_> {
         let taken = changes.modified.union(&changes.added);
         let lost = taken.union(&changes.removed);
         for entry in owners.0.values_mut() {
-            entry.fields = match self.other(entry) {
-                None => entry.fields.difference(&lost),
+            match self.other(entry) {
+                None => entry.fields.remove(&lost),
                 Some(other) => {
                     let changes = compare(Place::root(&other.schema), &other.old, &other.new)
                         .outside(self.reset);
                     let lost = changes.modified.union(&changes.added);
-                    entry.fields.difference(&lost.union(&changes.removed))
+                    entry.fields.remove(&lost.union(&changes.removed));
                 }
-            };
+            }
         }
         owners.drop_empty();
         let taken = taken.difference(&server_fields());
         if taken.is_empty() {
             return;
         }
-        entry.fields = match owners.0.get(&identity) {
-            Some(previous) => taken.union(&previous.fields),
+        entry.fields = match owners.0.remove(&identity) {
+            Some(mut previous) => {
+                previous.fields.add(&taken);
+                previous.fields
+            }
             None => taken,
         };
         owners.0.insert(identity, entry);
@@ -160,7 +165,7 @@ impl Ground<'_> {
         let lost = taken.union(&changes.removed);
         for (owner, entry) in &mut owners.0 {
             if owner != identity {
-                entry.fields = entry.fields.difference(&lost);
+                entry.fields.remove(&lost);
             }
         }
         Ok(())

@@ -54,6 +54,12 @@ impl Log {
         self.forgotten = version;
     }
 
+    /// The version of the last change, also of one that is forgotten.
+    pub(super) fn newest(&self) -> u64 {
+        let last = self.changes.back().map(|change| change.version);
+        last.unwrap_or(self.forgotten)
+    }
+
     pub(super) fn since(&self, version: u64) -> Result<Vec<Change>, Compacted> {
         self.reachable(version)?;
         let first = self

@@ -119,7 +119,7 @@ impl Stored {
 
     /// Whether `object` at this version would encode to the same bytes: a write of it would change nothing.
     pub fn same(&self, object: &Value) -> bool {
-        Text::of(object, self.version) == self.text
+        self.text.is_of(object, self.version)
     }
 
     /// What keeps it and for whom it is there, without decoding the rest.

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
+use std::io;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -108,27 +109,19 @@ impl Text {
 
     /// Long members are cut out, and that of this name among the metadata.
     fn cut(object: &Value, version: u64, member: &str) -> Self {
-        let empty = Map::new();
-        let map = object.as_object().unwrap_or(&empty);
-        let meta = map.get("metadata").and_then(Value::as_object);
         let mut writer = Writer::default();
-        writer.raw(METADATA);
-        writer.raw(b"{");
-        for (key, value) in meta.unwrap_or(&empty) {
-            if key != "resourceVersion" {
-                writer.member(key, value, key == member);
-                writer.raw(b",");
-            }
-        }
-        writer.raw(format!("\"resourceVersion\":\"{version}\"}}").as_bytes());
-        for (key, value) in map {
-            if !matches!(key.as_str(), "apiVersion" | "kind" | "metadata") {
-                writer.raw(b",");
-                writer.member(key, value, false);
-            }
-        }
-        writer.raw(b"}");
+        // Writing into memory cannot fail.
+        let _ = spell(&mut writer, object, version, member);
         writer.finish()
+    }
+
+    /// Whether this is the stored form of an object at a version.
+    pub(super) fn is_of(&self, object: &Value, version: u64) -> bool {
+        let mut reader = Reader {
+            pieces: self.0.iter(),
+            left: &[],
+        };
+        spell(&mut reader, object, version, "").is_ok() && reader.is_through()
     }
 
     /// How many bytes it has.
@@ -207,24 +200,100 @@ impl Text {
     }
 }
 
+/// What takes in the stored form of an object.
+trait Pen: io::Write + Sized {
+    /// Takes a member in, which may be cut out.
+    fn member(&mut self, key: &str, value: &Value, _is_cut: bool) -> io::Result<()> {
+        serde_json::to_writer(&mut *self, key)?;
+        self.write_all(b":")?;
+        Ok(serde_json::to_writer(self, value)?)
+    }
+}
+
+/// The stored form of an object: without `apiVersion` and `kind`, with the resource version. The member of this name among
+/// the metadata is cut out.
+fn spell(pen: &mut impl Pen, object: &Value, version: u64, cut: &str) -> io::Result<()> {
+    let map = object.as_object();
+    let meta = map.and_then(|map| map.get("metadata")?.as_object());
+    pen.write_all(METADATA)?;
+    pen.write_all(b"{")?;
+    for (key, value) in meta.into_iter().flatten() {
+        if key != "resourceVersion" {
+            pen.member(key, value, key == cut)?;
+            pen.write_all(b",")?;
+        }
+    }
+    write!(pen, "\"resourceVersion\":\"{version}\"}}")?;
+    for (key, value) in map.into_iter().flatten() {
+        if !matches!(key.as_str(), "apiVersion" | "kind" | "metadata") {
+            pen.write_all(b",")?;
+            pen.member(key, value, false)?;
+        }
+    }
+    pen.write_all(b"}")
+}
+
+/// Compares with a text, as far as they are equal.
+struct Reader<'a> {
+    pieces: std::slice::Iter<'a, Piece>,
+    /// What is left of the piece before these.
+    left: &'a [u8],
+}
+
+impl Reader<'_> {
+    fn is_through(&mut self) -> bool {
+        self.left.is_empty() && self.pieces.all(|piece| piece.bytes().is_empty())
+    }
+}
+
+impl io::Write for Reader<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        while self.left.is_empty() && !bytes.is_empty() {
+            let Some(piece) = self.pieces.next() else {
+                return Err(io::ErrorKind::WriteZero.into());
+            };
+            self.left = piece.bytes();
+        }
+        let count = bytes.len().min(self.left.len());
+        let (here, left) = self.left.split_at(count);
+        if !bytes.starts_with(here) {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        self.left = left;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Pen for Reader<'_> {}
+
 #[derive(Default)]
 struct Writer {
     pieces: Vec<Piece>,
     tail: Vec<u8>,
 }
 
-impl Writer {
-    fn raw(&mut self, bytes: &[u8]) {
+impl io::Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.tail.extend_from_slice(bytes);
+        Ok(bytes.len())
     }
 
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Pen for Writer {
     /// Writes a member; a long one is cut out, and one that is to be.
-    fn member(&mut self, key: &str, value: &Value, is_cut: bool) {
-        // Writing a value into memory cannot fail.
-        let _ = serde_json::to_writer(&mut self.tail, key);
+    fn member(&mut self, key: &str, value: &Value, is_cut: bool) -> io::Result<()> {
+        serde_json::to_writer(&mut self.tail, key)?;
         self.tail.push(b':');
         let start = self.tail.len();
-        let _ = serde_json::to_writer(&mut self.tail, value);
+        serde_json::to_writer(&mut self.tail, value)?;
         let is_long = self.tail.len() - start >= LONG;
         if is_long || is_cut {
             let own = self.tail.split_off(start);
@@ -235,8 +304,11 @@ impl Writer {
                 Piece::Own(own.into())
             });
         }
+        Ok(())
     }
+}
 
+impl Writer {
     fn cut(&mut self) {
         let tail = std::mem::take(&mut self.tail);
         self.pieces.push(Piece::Own(tail.into()));
@@ -333,6 +405,34 @@ mod tests {
             Text::of(&json!({}), 1).metadata(),
             Some(json!({"resourceVersion": "1"}))
         );
+    }
+
+    #[test]
+    fn an_object_is_told_from_any_other() {
+        let long = "x".repeat(LONG);
+        let object = json!({"metadata": {"name": "a", "resourceVersion": "1"}, "kind": "X",
+            "spec": {"text": long}, "status": {"phase": "new", "n": 1}});
+        for text in [Text::of(&object, 7), Text::dated(&object, 7)] {
+            assert!(text.is_of(&object, 7));
+            assert!(!text.is_of(&object, 8));
+            for (path, value) in [
+                ("metadata.name", json!("b")),
+                ("metadata.uid", json!("u")),
+                ("spec.text", json!("y")),
+                ("spec.more", json!(long)),
+                ("status.n", json!(1.5)),
+                ("status.z", json!(null)),
+                ("zest", json!({})),
+            ] {
+                let mut other = object.clone();
+                crate::value::put(&mut other, path, value);
+                assert!(!text.is_of(&other, 7), "{path}");
+            }
+            let mut less = object.clone();
+            crate::value::take(&mut less, "status");
+            assert!(!text.is_of(&less, 7));
+        }
+        assert!(Text::of(&json!(3), 1).is_of(&json!({}), 1));
     }
 
     #[test]

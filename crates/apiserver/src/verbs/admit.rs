@@ -1,5 +1,7 @@
 //! Asking the admission webhooks about a write.
 
+use std::sync::Arc;
+
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
@@ -68,7 +70,7 @@ pub(super) async fn mutate(
     warnings: &mut Vec<String>,
 ) -> Outcome<Value> {
     let hooks = configurations(ex, "mutatingwebhookconfigurations");
-    if hooks.is_empty() {
+    if hooks.is_empty() || !is_scale(ex) && !concerns(ex, &hooks, operation) {
         return Ok(object);
     }
     let view = Viewed::new(ex, Some(&object), old);
@@ -96,7 +98,7 @@ pub(super) async fn validate(
     warnings: &mut Vec<String>,
 ) -> Outcome<()> {
     let hooks = configurations(ex, "validatingwebhookconfigurations");
-    if hooks.is_empty() {
+    if !concerns(ex, &hooks, operation) {
         return Ok(());
     }
     let view = Viewed::new(ex, object, old);
@@ -120,7 +122,7 @@ pub(super) async fn delete(
     warnings: &mut Vec<String>,
 ) -> Outcome<()> {
     let hooks = configurations(ex, "mutatingwebhookconfigurations");
-    if !hooks.is_empty() {
+    if concerns(ex, &hooks, Operation::Delete) {
         let view = Viewed::new(ex, None, Some(old));
         let namespace = namespace(ex);
         let shapes = Registered(ex);
@@ -170,11 +172,23 @@ pub(super) async fn create_subresource(
     .await
 }
 
-fn configurations(ex: &Exchange<'_>, plural: &str) -> Vec<Value> {
-    if ex.cluster.store.count(&bucket(GROUP, plural)) == 0 {
-        return Vec::new();
+fn configurations(ex: &Exchange<'_>, plural: &str) -> Arc<[Value]> {
+    ex.cluster.decoded(&bucket(GROUP, plural))
+}
+
+/// Whether any webhook has a rule for this write, whatever is in it. Most writes are no webhook's business, and need not be
+/// shown to any.
+fn concerns(ex: &Exchange<'_>, hooks: &[Value], operation: Operation) -> bool {
+    if hooks.is_empty() {
+        return false;
     }
-    ex.cluster.objects(GROUP, plural)
+    let view = Viewed::new(ex, None, None);
+    let request = view.request(ex, operation, false);
+    admission::concerns(&Registered(ex), hooks, &request)
+}
+
+fn is_scale(ex: &Exchange<'_>) -> bool {
+    ex.resource.scale.is_some() && ex.target.subresource == "scale"
 }
 
 fn namespace(ex: &Exchange<'_>) -> Option<Value> {

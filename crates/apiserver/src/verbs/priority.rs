@@ -54,16 +54,12 @@ pub(super) fn on_create(ex: &Exchange<'_>, pod: &mut Value) -> Outcome<()> {
 fn set(ex: &Exchange<'_>, pod: &mut Value) -> Outcome<()> {
     let name = value::text(pod, "spec.priorityClassName");
     let classes = bucket("scheduling.k8s.io", "priorityclasses");
+    let all = ex.cluster.decoded(&classes);
     let class = if name.is_empty() {
-        let all = ex.cluster.store.list(&classes, "", &|_| true).objects;
-        all.iter()
-            .map(|stored| stored.decode())
-            .find(|class| value::flag(class, "globalDefault"))
+        all.iter().find(|class| value::flag(class, "globalDefault"))
     } else {
-        ex.cluster
-            .store
-            .get(&classes, "", name)
-            .map(|stored| stored.decode())
+        all.iter()
+            .find(|class| value::text(class, "metadata.name") == name)
     };
-    set_priority(pod, class.as_ref()).map_err(|why| forbidden(pod, &why))
+    set_priority(pod, class).map_err(|why| forbidden(pod, &why))
 }

@@ -44,6 +44,8 @@ const BUFFER: usize = 100;
 struct Watch {
     cluster: Arc<Cluster>,
     resource: Arc<Resource>,
+    /// Under which name the objects are kept.
+    bucket: String,
     definition: Option<Definition>,
     options: ListOptions,
     namespace: String,
@@ -101,6 +103,7 @@ pub(super) fn watch(ex: &Exchange<'_>, options: ListOptions) -> Outcome<Reply> {
     let mut watch = Watch {
         position: options.version.unwrap_or_default(),
         definition: Definition::of(&cluster, &ex.resource),
+        bucket: ex.bucket(),
         cluster,
         resource: ex.resource.clone(),
         options,
@@ -152,6 +155,10 @@ impl Watch {
         let cluster = self.cluster.clone();
         let drained = cluster.drained();
         tokio::pin!(drained);
+        // Of these there is one for the whole watch: it turns with every write to any resource.
+        let out = self.out.clone();
+        let closed = out.closed();
+        tokio::pin!(closed);
         if initial {
             self.send_initial().await?;
         }
@@ -165,7 +172,7 @@ impl Watch {
             }
             tokio::select! {
                 biased;
-                () = self.out.closed() => return Err(Ended),
+                () = &mut closed => return Err(Ended),
                 () = &mut drained => return Ok(()),
                 () = tokio::time::sleep_until(end) => return Ok(()),
                 () = written => {}
@@ -184,7 +191,7 @@ impl Watch {
         let snapshot = self
             .cluster
             .store
-            .list(&self.resource.bucket(), &self.namespace, &|o| {
+            .list(&self.bucket, &self.namespace, &|o| {
                 list::matches(options, o)
             });
         self.position = snapshot.version;
@@ -198,11 +205,7 @@ impl Watch {
     }
 
     async fn send_changes(&mut self) -> Result<(), Ended> {
-        let changes = match self
-            .cluster
-            .store
-            .changes(&self.resource.bucket(), self.position)
-        {
+        let changes = match self.cluster.store.changes(&self.bucket, self.position) {
             Ok((changes, complete)) => {
                 if changes.is_empty() && complete > self.position {
                     self.position = complete;
@@ -250,10 +253,9 @@ impl Watch {
     }
 
     async fn send_faulty(&mut self, kind: &'static str, stored: &Stored) -> Result<(), Ended> {
-        let resource = self.resource.bucket();
         let facts = Facts {
             verb: "watch",
-            resource: &resource,
+            resource: &self.bucket,
             name: &stored.header.name,
             user: &self.user,
             agent: &self.agent,
@@ -330,7 +332,8 @@ impl Watch {
     }
 
     async fn send_value(&self, kind: &str, object: &Value) -> Result<(), Ended> {
-        let line = format!("{}\n", json!({"type": kind, "object": object}));
+        // The type first, as the real server has it: whoever reads knows then what comes.
+        let line = format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n");
         self.out.send(Bytes::from(line)).await.map_err(|_| Ended)
     }
 }

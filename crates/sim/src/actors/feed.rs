@@ -3,7 +3,7 @@
 //! Unlike `kube::runtime::watcher` it asks for watches that last a day and for no bookmarks: in virtual time every
 //! reconnection and every bookmark would be an event in a cluster in which nothing happens.
 //!
-//! Objects are read as plain JSON and made typed in one place: the compiler then makes one reader of each of
+//! Objects come as texts and are read in one place, if they have to be: the compiler then makes one reader of each of
 //! Kubernetes' large types instead of four, which halves what building this crate takes.
 
 use std::time::Duration;
@@ -15,9 +15,10 @@ use http::Request;
 use kube::Client;
 use kube::api::{ListMeta, WatchEvent};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::key::Kind;
+use super::told::Head;
 use super::world::{Watched, World};
 
 /// How long to wait before an attempt after a failure. Always the same, so that no seed is needed for it.
@@ -29,7 +30,10 @@ const LASTS: u32 = 86_400;
 /// Something that the world learns.
 pub(crate) type News = Box<dyn FnOnce(&mut World) + Send>;
 
-type Events = BoxStream<'static, kube::Result<WatchEvent<Value>>>;
+/// An object that nobody has read.
+type Text = Box<RawValue>;
+
+type Events = BoxStream<'static, kube::Result<WatchEvent<Text>>>;
 
 enum State {
     Start,
@@ -40,9 +44,9 @@ enum State {
 /// What a kind's objects are to the world.
 struct Reader {
     kind: Kind,
-    replace: fn(Vec<Value>, String) -> Result<News, serde_json::Error>,
-    learn: fn(Value) -> Result<News, serde_json::Error>,
-    lose: fn(Value) -> Result<News, serde_json::Error>,
+    replace: fn(Vec<Text>, String) -> Result<News, serde_json::Error>,
+    learn: fn(Head, Text) -> News,
+    lose: fn(Head, Text) -> News,
 }
 
 impl Reader {
@@ -50,15 +54,14 @@ impl Reader {
         Self {
             kind: K::KIND,
             replace: |items, version| {
-                let items = items.into_iter().map(serde_json::from_value::<K>);
+                let items = items
+                    .iter()
+                    .map(|text| Head::of(text.get())?.read(text.get()));
                 let items = items.collect::<Result<Vec<K>, _>>()?;
                 Ok(Box::new(move |world| world.replace(items, &version)))
             },
-            learn: |object| Ok(Box::new(move |world| world.learn_shown::<K>(object))),
-            lose: |object| {
-                let object: K = serde_json::from_value(object)?;
-                Ok(Box::new(move |world| world.lose(&object)))
-            },
+            learn: |head, text| Box::new(move |world| world.learn_shown::<K>(&head, text.get())),
+            lose: |head, _| Box::new(move |world| world.lose::<K>(&head)),
         }
     }
 }
@@ -119,18 +122,16 @@ async fn step(client: &Client, reader: &Reader, state: State) -> (Option<News>, 
 }
 
 /// The news in an event and its version, or whether the watch can go on without.
-fn take(reader: &Reader, event: WatchEvent<Value>) -> kube::Result<Either<(News, String), bool>> {
+fn take(reader: &Reader, event: WatchEvent<Text>) -> kube::Result<Either<(News, String), bool>> {
     let (read, object) = match event {
         WatchEvent::Added(object) | WatchEvent::Modified(object) => (reader.learn, object),
         WatchEvent::Deleted(object) => (reader.lose, object),
         WatchEvent::Bookmark(_) => return Ok(Either::Right(true)),
         WatchEvent::Error(_) => return Ok(Either::Right(false)),
     };
-    let version = object.pointer("/metadata/resourceVersion");
-    let version = version.and_then(Value::as_str).unwrap_or_default();
-    let version = version.to_owned();
-    let news = read(object).map_err(kube::Error::SerdeError)?;
-    Ok(Either::Left((news, version)))
+    let head = Head::of(object.get()).map_err(kube::Error::SerdeError)?;
+    let version = head.version.clone();
+    Ok(Either::Left((read(head, object), version)))
 }
 
 /// A list, its objects not yet looked at.
@@ -138,7 +139,7 @@ fn take(reader: &Reader, event: WatchEvent<Value>) -> kube::Result<Either<(News,
 struct Page {
     metadata: ListMeta,
     #[serde(default)]
-    items: Vec<Value>,
+    items: Vec<Text>,
 }
 
 async fn list(client: &Client, reader: &Reader) -> kube::Result<(News, String)> {
@@ -152,7 +153,7 @@ async fn list(client: &Client, reader: &Reader) -> kube::Result<(News, String)> 
 async fn open(client: &Client, kind: Kind, at: &str) -> kube::Result<Events> {
     let path = kind.collection("");
     let query = format!("{path}?watch=true&resourceVersion={at}&timeoutSeconds={LASTS}");
-    let events = client.request_events::<Value>(get(&query)?).await?;
+    let events = client.request_events::<Text>(get(&query)?).await?;
     Ok(events.boxed())
 }
 

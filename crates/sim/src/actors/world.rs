@@ -15,7 +15,6 @@ use k8s_openapi::api::networking::v1::Ingress;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::Resource;
 use kube::api::ObjectMeta;
-use serde_json::Value;
 
 use super::autoscaler::Memory;
 use super::flux::{GitRepository, Kustomization, kustomize, source};
@@ -23,6 +22,7 @@ use super::gateway::{HttpRoute, Taken, TrafficSplit, VirtualService};
 use super::key::{Job, Key, Kind};
 use super::owner;
 use super::script::Script;
+use super::told::Head;
 
 /// A kind that the actors keep a cache of.
 pub(crate) trait Watched:
@@ -155,8 +155,9 @@ macro_rules! watched {
 
             /// Takes in an object as the server answered it.
             pub(crate) fn learn_text(&mut self, kind: Kind, text: &str) -> serde_json::Result<()> {
+                let head = Head::of(text)?;
                 match kind {
-                    $(Kind::$kind => self.learn::<$object>(serde_json::from_str(text)?),)*
+                    $(Kind::$kind => self.learn::<$object>(head.read(text)?),)*
                     Kind::Claim => {}
                 }
                 Ok(())
@@ -244,39 +245,32 @@ impl World {
     }
 
     /// Takes in an object as a watch shows it. Mostly it is the echo of an own write: what is known is not read again.
-    pub(crate) fn learn_shown<K: Watched>(&mut self, object: Value) {
-        if self.is_known::<K>(&object) {
+    pub(crate) fn learn_shown<K: Watched>(&mut self, head: &Head, text: &str) {
+        if self.is_known::<K>(head) {
             return;
         }
-        match serde_json::from_value::<K>(object) {
+        match head.read::<K>(text) {
             Ok(object) => self.learn(object),
             Err(error) => tracing::debug!(kind = ?K::KIND, %error, "cannot read an object"),
         }
     }
 
     /// Whether this version of an object, or a later one, is known, or that it is gone.
-    fn is_known<K: Watched>(&self, object: &Value) -> bool {
-        let text = |pointer: &str| {
-            let text = object.pointer(pointer).and_then(Value::as_str);
-            text.unwrap_or_default()
-        };
+    fn is_known<K: Watched>(&self, head: &Head) -> bool {
         let cache = K::cache(self);
-        let key = Key::new(text("/metadata/namespace"), text("/metadata/name"));
-        let shown: u64 = text("/metadata/resourceVersion").parse().unwrap_or(0);
+        let key = Key::new(&head.namespace, &head.name);
+        let shown: u64 = head.version.parse().unwrap_or(0);
         let known = cache.objects.get(&key);
-        cache.gone.contains(text("/metadata/uid"))
-            || known.is_some_and(|known| version(known.meta()) >= shown)
+        cache.gone.contains(&head.uid) || known.is_some_and(|known| version(known.meta()) >= shown)
     }
 
     /// The watch says that an object is gone.
-    pub(crate) fn lose<K: Watched>(&mut self, object: &K) {
-        let key = Key::of(object.meta());
+    pub(crate) fn lose<K: Watched>(&mut self, head: &Head) {
+        let key = Key::new(&head.namespace, &head.name);
         let cache = K::cache_mut(self);
-        if let Some(uid) = &object.meta().uid {
-            cache.gone.remove(uid);
-        }
+        cache.gone.remove(&head.uid);
         let known = cache.objects.get(&key);
-        if known.is_some_and(|known| known.meta().uid == object.meta().uid) {
+        if known.is_some_and(|known| known.meta().uid.as_deref() == Some(&*head.uid)) {
             let old = cache.objects.remove(&key);
             self.changed::<K>(key, old.as_deref(), None);
         }
