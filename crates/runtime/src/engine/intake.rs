@@ -294,9 +294,8 @@ impl Engine {
         if has_lasted(FAILING) && is_meant && watch.trust == Trust::Sound {
             trust(state, key, Trust::Failing);
         }
-        if is_unread && !self.started(&key.cluster).is_empty() {
-            // A replica that began now would not have all of it either. It goes on when the watch does.
-            self.hold(&key.cluster);
+        if let Some(since) = since.filter(|_| is_unread) {
+            self.unread(state, key, since);
         }
     }
 

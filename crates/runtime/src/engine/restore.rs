@@ -1,10 +1,12 @@
-//! What follows from a restore of the API's storage: nothing is planned before everything has been listed again.
+//! What follows from a restore of the API's storage: nothing is planned before everything has been listed again; and from a kind of
+//! a member that cannot be read any more.
 //!
 //! Lanes are held as at the start, and go on with a plan of all their keys. What was decided before is cut off where it is
 //! ([`crate::execute`]). An answer to it that comes later is taken in by nobody, so after it everything is listed once more:
 //! what was written may have been written to the storage that is there now.
 
 use slipway_kernel::identity::ClusterId;
+use tokio::time::Instant;
 
 use super::Engine;
 use crate::message::Message;
@@ -72,6 +74,28 @@ impl Engine {
         }
         self.unsettled.insert(cluster.clone());
         self.questions.take_back(cluster);
+    }
+
+    /// A kind of a member cannot be read, and has not been for a while, though the member answers. Nothing is planned where it is
+    /// needed: a replica that began now would not have all of it either. The watch may go on as if nothing had happened, so it is
+    /// listed before work goes on. What was only asked for at run time is waited for by nobody.
+    pub(super) fn unread(&mut self, state: &State, key: &WatchKey, since: Instant) {
+        let Some(site) = self.sites.get_mut(&key.cluster) else {
+            return;
+        };
+        let needs = |name: &&'static str| {
+            let needs = site.needs.get(name);
+            needs.is_some_and(|needs| needs.contains(key))
+        };
+        if !site.started.iter().any(needs) {
+            return;
+        }
+        let known = state.of(&key.cluster);
+        let watch = known.and_then(|known| known.watches.get(key));
+        if let Some(round) = watch.and_then(|watch| watch.list_after(since)) {
+            site.returning.insert(key.clone(), round);
+        }
+        self.hold(&key.cluster);
     }
 
     /// Has everything listed again. What was the newest version is none any more: whoever noticed nothing would take the

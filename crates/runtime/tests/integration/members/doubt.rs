@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use slipway_api::names::CONFIRM_CLUSTER;
 use slipway_apiserver::faults::{Frequency, Match, WatchFault};
+use slipway_apiserver::trace::{Ending, Record};
 use slipway_kernel::identity::ClusterId;
 
 use super::BAD;
@@ -13,8 +14,11 @@ use super::identity::{grant, uid};
 use super::line::Mode;
 use super::stage::Fleet;
 use super::{defined, needing_widgets};
-use crate::stage::{Stage, alone, secs, virtually};
+use crate::records::Records;
+use crate::stage::{Replica, Stage, alone, secs, virtually};
 
+const GADGETS: (&str, &str) = ("gadgets", "Gadget");
+const WIDGETS: (&str, &str) = ("widgets", "Widget");
 const MAP: &str = "/api/v1/namespaces/default/configmaps/herd";
 
 /// A stream that died without a word tells nothing of what happened while the member did not answer.
@@ -159,22 +163,28 @@ async fn make(stage: &Stage, (plural, kind): (&str, &str), name: &str) {
     stage.create(&path, &object).await;
 }
 
+/// One whose gadgets are counted, of which there is one; gives the replica that does it.
+async fn counting(fleet: &Fleet) -> Replica {
+    let stage = &fleet.members[BAD];
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    stage
+        .create(definitions, &super::wanted::definition())
+        .await;
+    secs(1).await;
+    make(stage, GADGETS, "a").await;
+    let replica = fleet.start(alone(), Herd::default());
+    fleet.until_state(BAD, "Ready", 5).await;
+    fleet.patch(BAD, json!({"data": {"sees": "gadgets"}})).await;
+    replica
+}
+
 /// A right that is taken away later is a right that is not there: a replica that began now would say so.
 #[test]
 fn a_kind_of_a_member_that_may_not_be_seen_any_more_counts_as_never_listed() {
     virtually(async {
-        const GADGETS: (&str, &str) = ("gadgets", "Gadget");
         let fleet = Fleet::new().await;
+        let _replica = counting(&fleet).await;
         let stage = &fleet.members[BAD];
-        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-        stage
-            .create(definitions, &super::wanted::definition())
-            .await;
-        secs(1).await;
-        make(stage, GADGETS, "a").await;
-        let _replica = fleet.start(alone(), Herd::default());
-        fleet.until_state(BAD, "Ready", 5).await;
-        fleet.patch(BAD, json!({"data": {"sees": "gadgets"}})).await;
         let counted = async |gadgets: &str| {
             secs(15).await;
             let told = stage.entry(NAME, "gadgets").await;
@@ -194,7 +204,6 @@ fn a_kind_of_a_member_that_may_not_be_seen_any_more_counts_as_never_listed() {
 fn a_member_of_which_a_kind_that_is_needed_cannot_be_read_any_more_is_not_known() {
     for code in [403, 500] {
         virtually(async {
-            const WIDGETS: (&str, &str) = ("widgets", "Widget");
             let fleet = defined().await;
             let _replica = fleet.start(alone(), needing_widgets());
             fleet.until_state(BAD, "Ready", 5).await;
@@ -211,4 +220,51 @@ fn a_member_of_which_a_kind_that_is_needed_cannot_be_read_any_more_is_not_known(
             fleet.until_state(BAD, "Ready", 5).await;
         });
     }
+}
+
+/// A watch that can be opened again goes on from where it was, as if nothing had happened meanwhile.
+#[test]
+fn a_kind_of_a_member_that_can_be_read_again_is_listed_before_anything_is_planned() {
+    virtually(async {
+        let fleet = defined().await;
+        let _replica = fleet.start(alone(), needing_widgets());
+        fleet.until_state(BAD, "Ready", 5).await;
+        secs(20).await;
+        let stage = &fleet.members[BAD];
+        refuse(stage, WIDGETS, 500).await;
+        fleet.until_state(BAD, "NotSynced", 60).await;
+        fleet.want(BAD, "2").await;
+        secs(1).await;
+        let is_list = |record: &Record| {
+            let is_done = record.ending == Ending::Answered(200);
+            record.verb == "list" && record.resource == "toy.dev/widgets" && is_done
+        };
+        let before = stage.records(is_list).len();
+        stage.cluster.faults().clear();
+        fleet.until(BAD, "2", 15).await;
+        assert!(stage.records(is_list).len() > before, "it was not listed");
+    });
+}
+
+/// What was asked for at run time is waited for by nobody: that it cannot be read begins no work anew, again and again.
+#[test]
+fn a_kind_of_a_member_that_was_asked_for_later_and_cannot_be_read_holds_nothing_up() {
+    let records = Records::default();
+    let _guard = tracing::subscriber::set_default(records.clone());
+    virtually(async {
+        let fleet = Fleet::new().await;
+        let _replica = counting(&fleet).await;
+        secs(15).await;
+        refuse(&fleet.members[BAD], GADGETS, 500).await;
+        let beginnings = || {
+            let all = records.all();
+            let begins = all.iter().filter(|one| one.contains("all objects listed"));
+            begins.count()
+        };
+        let before = beginnings();
+        assert!(before > 0);
+        secs(120).await;
+        assert_eq!(beginnings(), before);
+        fleet.follow(&[BAD], "2").await;
+    });
 }
