@@ -148,9 +148,15 @@ impl<'a> View<'a> {
             clusters.map(|item| item.body().object()),
             secrets.map(|item| item.body().object()),
         );
-        for name in assigned {
-            if !all.contains_key(name) {
-                let former = self.former(namespace, name);
+        let lost: Vec<&String> = assigned
+            .iter()
+            .filter(|one| !all.contains_key(*one))
+            .collect();
+        if !lost.is_empty() {
+            // Somebody may take the label from all of them at once.
+            let formers = self.formers(namespace);
+            for name in lost.into_iter().filter(|name| formers.contains(*name)) {
+                let former = self.unlabelled(namespace, name);
                 all.extend(former.map(|former| (name.clone(), former)));
             }
         }
