@@ -60,7 +60,7 @@ pub struct Facts {
     pub refused_parts: BTreeMap<(ObjectRef, String), Refusal>,
     /// Answers to the questions of the key that is planned, or of the review that is judged; to no others.
     pub answers: Answers,
-    /// What is off because of a missing right or definition.
+    /// What is off because of a missing right or definition; of home, also which kinds may not be seen in the member that a plan tells of.
     pub missing: BTreeSet<Missing>,
     /// Objects, by uid, that this replica has let go, and until when they may go. They count as away for as long as they
     /// are here: a read that began after that time takes them out.

@@ -49,7 +49,9 @@ pub(super) fn over_there(
             // Whoever deletes a cluster says nothing of what is in it, and what another control plane has there is that one's.
             let conditions = one.kept().status_but_syncs().conditions;
             let is_forgotten = reach::was_forgotten(&conditions, one.object());
-            if one.fate(facts) == Fate::Here && one.is_ours() && !is_forgotten {
+            // An Assemblage that nobody can see needs its Secrets.
+            let is_known = one.leaf().is_some() || !facts.is_blind_to(cluster, &kinds::ASSEMBLAGE);
+            if one.fate(facts) == Fate::Here && one.is_ours() && !is_forgotten && is_known {
                 clear(one, &mut steps, there);
             }
             return Some(steps.plan);

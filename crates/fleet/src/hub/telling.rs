@@ -53,7 +53,8 @@ pub(super) fn at_home(one: &Remote<'_>, facts: &Facts, now: Timestamp) -> Plan {
             // With its definition gone nobody has said that what the cluster has may go.
             let is_undefined = one.view.is_undefined(&kinds::REMOTE_ASSEMBLAGE);
             let is_forgotten = is_gone || reach::was_forgotten(&before.conditions, one.object());
-            if is_forgotten || is_undefined || is_cleared(one, member.as_ref(), state, fate) {
+            let known = (member.as_ref(), state);
+            if is_forgotten || is_undefined || is_cleared(one, facts, known, fate) {
                 let target = one.target();
                 let remove = finalizer::remove(target, &finalizers, CLEARED, purpose::RELEASE);
                 if let Some(remove) = remove {
@@ -73,11 +74,11 @@ pub(super) fn at_home(one: &Remote<'_>, facts: &Facts, now: Timestamp) -> Plan {
 }
 
 /// Whether nothing is left in the cluster, or nobody could ever look: the kubeconfig has been looked for and is not there. That it
-/// could not be read, or cannot be used, says nothing of what is in the cluster.
+/// could not be read, or cannot be used, or that we have no right to see what there is, says nothing of what is in the cluster.
 fn is_cleared(
     one: &Remote<'_>,
-    member: Option<&Member>,
-    state: Option<&MemberState>,
+    facts: &Facts,
+    (member, state): (Option<&Member>, Option<&MemberState>),
     fate: Fate,
 ) -> bool {
     let Some(member) = member else {
@@ -87,7 +88,9 @@ fn is_cleared(
     let is_lost =
         one.view.has_kubeconfig(&from.namespace, &from.name) == Some(false) && fate != Fate::Absent;
     // What another control plane has there is that one's.
-    let is_clean = one.elsewhere().is_some() || (one.leaf().is_none() && one.copies().is_empty());
+    let is_seen = !facts.is_blind_to(&one.member, &kinds::ASSEMBLAGE);
+    let is_empty = is_seen && one.leaf().is_none() && one.copies().is_empty();
+    let is_clean = one.elsewhere().is_some() || is_empty;
     // It was never written to.
     let is_untouched = member.confirmed.is_none();
     is_lost || is_untouched || (reach::is_open(member, state) && is_clean)

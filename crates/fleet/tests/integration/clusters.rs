@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use slipway_apiserver::faults::{Fault, Frequency, Match, WatchFault};
 use slipway_apiserver::status::Status;
 
-use crate::stage::{ADMIN, Fleet, NAMESPACE, is_ready, of_cluster, rollout, secs, virtually};
+use crate::stage::{
+    ADMIN, Fleet, NAMESPACE, Server, is_ready, of_cluster, rollout, secs, virtually,
+};
 
 const CLUSTER: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/fleet/clusters";
 
@@ -214,6 +216,20 @@ async fn reachable(fleet: &Fleet, cluster: &str) -> Option<Value> {
     conditions.find(|one| one["type"] == "Reachable")
 }
 
+/// The hub has no right any more to anything of this kind.
+fn forbid(leaf: &Server, resource: &str) {
+    let about = Match {
+        agent: "one".to_owned(),
+        resource: resource.to_owned(),
+        ..Match::default()
+    };
+    let faults = leaf.cluster.faults();
+    faults.add_watch(about.clone(), Frequency::always(), WatchFault::Close);
+    let refuse = Status::failure(403, "Forbidden", "not any more");
+    let refuse = Fault::Refuse(Box::new(refuse));
+    faults.add(about, Frequency::always(), refuse);
+}
+
 /// All that was told of it stays, and none of it says how it is now.
 #[test]
 fn a_cluster_that_may_not_be_looked_at_any_more_is_not_said_to_be_reachable() {
@@ -224,17 +240,8 @@ fn a_cluster_that_may_not_be_looked_at_any_more_is_not_said_to_be_reachable() {
     for (resource, reason) in RESOURCES {
         virtually(async {
             let fleet = Fleet::settled("Incremental", "v1").await;
-            let about = Match {
-                agent: "one".to_owned(),
-                resource: resource.to_owned(),
-                ..Match::default()
-            };
             let berlin = &fleet.leaves["berlin"];
-            let faults = berlin.cluster.faults();
-            faults.add_watch(about.clone(), Frequency::always(), WatchFault::Close);
-            let refuse = Status::failure(403, "Forbidden", "not any more");
-            let refuse = Fault::Refuse(Box::new(refuse));
-            faults.add(about, Frequency::always(), refuse);
+            forbid(berlin, resource);
             let is = |status: &'static str, reason: &'static str| {
                 async move |fleet: &Fleet| {
                     let told = reachable(fleet, "berlin").await?;
@@ -248,10 +255,44 @@ fn a_cluster_that_may_not_be_looked_at_any_more_is_not_said_to_be_reachable() {
             secs(100).await;
             assert_eq!(reachable(&fleet, "berlin").await.unwrap()["reason"], reason);
             assert_eq!(reachable(&fleet, "paris").await.unwrap()["status"], "True");
-            faults.clear();
+            berlin.cluster.faults().clear();
             fleet.until("told again", 20, is("True", "Reached")).await;
             fleet.roll("web", "v2").await;
             fleet.until_ready("web", 60).await;
         });
     }
+}
+
+/// Whoever deletes it wants what is in its cluster to go. Who began after the right was taken away sees nothing there, and must not
+/// take that for nothing.
+#[test]
+fn a_deleted_assemblage_waits_for_a_cluster_that_may_not_be_looked_at() {
+    virtually(async {
+        let mut fleet = Fleet::settled("Incremental", "v1").await;
+        let berlin = fleet.leaves["berlin"].clone();
+        fleet.replica = None;
+        forbid(&berlin, "fleet.squaremo.dev/assemblages");
+        fleet.start();
+        fleet
+            .until("told", 60, async |fleet: &Fleet| {
+                let told = reachable(fleet, "berlin").await?;
+                (told["reason"] == "AgentMissing").then_some(())
+            })
+            .await;
+        let before = fleet.get("remoteassemblages", "berlin").await.unwrap();
+        fleet.delete("remoteassemblages", "berlin").await;
+        secs(60).await;
+        let still = fleet.get("remoteassemblages", "berlin").await.unwrap();
+        assert_eq!(still["metadata"]["uid"], before["metadata"]["uid"]);
+        let path = "/apis/fleet.squaremo.dev/v1alpha1/namespaces/fleet/assemblages/berlin";
+        assert!(berlin.find(path).await.is_some());
+        berlin.cluster.faults().clear();
+        fleet
+            .until("cleared and made anew", 120, async |fleet: &Fleet| {
+                let found = fleet.get("remoteassemblages", "berlin").await?;
+                (found["metadata"]["uid"] != before["metadata"]["uid"]).then_some(())
+            })
+            .await;
+        fleet.until_ready("web", 180).await;
+    });
 }

@@ -9,6 +9,7 @@ use slipway_kernel::action::Action;
 use slipway_kernel::admission::{Hold, Reading};
 use slipway_kernel::blocker::Blocker;
 use slipway_kernel::capability::{Controller, Severity};
+use slipway_kernel::fact::{Facts, Missing, Right, Unseen};
 use slipway_kernel::identity::{ClusterId, Key};
 use slipway_kernel::plan::Plan;
 use tokio::time::Instant;
@@ -33,6 +34,12 @@ const HOLD_BACKOFF: Backoff = Backoff {
     first: Duration::from_secs(1),
     most: Duration::from_secs(10),
 };
+
+/// The kinds of a member that are there and may not be seen: whoever tells of it must not take that for "there are none".
+fn hidden(told: &Facts) -> impl Iterator<Item = &Missing> {
+    let is_hidden = |one: &&Missing| one.right == Right::See(Unseen::Forbidden);
+    told.missing.iter().filter(is_hidden)
+}
 
 /// A pass over a key, where passes are shown.
 struct Pass {
@@ -91,7 +98,7 @@ impl Engine {
             let mut state = self.shared.lock();
             state.keep_time(now);
             let stores = state.stores.clone();
-            // What is refused in a member is told at home.
+            // What is refused in a member is told at home, and that there may be what nobody can see.
             let told = told.and_then(|member| state.facts_of(&member));
             state.of_mut(&key.cluster).map(|known| {
                 // A plan sees what its own key was told.
@@ -99,11 +106,13 @@ impl Engine {
                 let doubtful = known.unconfirmed.contains_key(&lane);
                 let numbers = (known.holds, known.history);
                 let mut facts = known.facts.clone();
-                // Hardly ever is anything refused, and to add nothing would be a copy of all that is known of all members.
-                let told = told.filter(|told| told.refused().next().is_some());
-                if let Some(told) = told {
+                // Hardly ever is there any, and to add nothing would be a copy of all that is known of all members.
+                let is_any =
+                    |told: &Facts| told.refused().next().is_some() || hidden(told).next().is_some();
+                if let Some(told) = told.filter(|told| is_any(told)) {
                     facts.refusals.extend(told.refusals.clone());
                     facts.refused_parts.extend(told.refused_parts.clone());
+                    facts.missing.extend(hidden(&told).cloned());
                 }
                 (stores, facts, doubtful, numbers)
             })
