@@ -153,8 +153,11 @@ impl Projection for Installed {
         let is_stored = |version: &&Value| version.get("storage") == Some(&Value::Bool(true));
         let stored = list(object, "/spec/versions").find(is_stored);
         let schema = stored.and_then(|version| version.pointer("/schema/openAPIV3Schema"));
-        let status = schema.and_then(|schema| schema.pointer("/properties/status/properties"));
-        let fields = status.and_then(Value::as_object);
+        let status = schema.and_then(|schema| schema.pointer("/properties/status"));
+        let open = "x-kubernetes-preserve-unknown-fields";
+        let is_closed = |status: &&Value| status.get(open) != Some(&Value::Bool(true));
+        let fields = status.filter(is_closed);
+        let fields = fields.and_then(|status| status.get("properties")?.as_object());
         Ok(Self {
             is_going: text(object, "/metadata/deletionTimestamp").is_some(),
             told: fields.map(|fields| fields.keys().cloned().collect()),
@@ -335,7 +338,10 @@ mod tests {
         };
         let some = of(json!({"properties": {"run": {}}}));
         assert!(some.keeps("run") && !some.keeps("joined") && !some.is_going);
-        assert!(of(json!({"x-kubernetes-preserve-unknown-fields": true})).keeps("joined"));
+        for fields in [json!({}), json!({"run": {}})] {
+            let open = json!({"properties": fields, "x-kubernetes-preserve-unknown-fields": true});
+            assert!(of(open).keeps("joined"));
+        }
     }
 
     /// Whatever has a list that is called as those of assemblages are.
