@@ -107,7 +107,7 @@ fn crowded(one: &Remote<'_>) -> Option<Words> {
     Some((
         Reason::AssemblageFull.as_str(),
         format!(
-            "its Assemblage has {count} syncs and at most {MAX_SYNCS} fit, so it is not read, and nothing is written there"
+            "its Assemblage has, or tells of, {count} syncs and at most {MAX_SYNCS} fit, so it is not read, and nothing is written there"
         ),
         format!(
             "whoever takes those away in the cluster that do not belong into Assemblage {}/{}, and installs our definition there",

@@ -75,6 +75,11 @@ impl Kept {
         self.told.named(sync)
     }
 
+    /// How many syncs it has, or tells of, if these are more.
+    pub fn count(&self) -> usize {
+        self.syncs.iter().count().max(self.told.count())
+    }
+
     /// All of its status, as far as it can be read: a later version of ours may have written it.
     pub fn status(&self) -> AssemblageStatus {
         AssemblageStatus {

@@ -134,10 +134,9 @@ impl Leaf {
         Some(self.elements.named(sync)?.hash())
     }
 
-    /// How many syncs an `Assemblage` has, if they are more than are read.
+    /// How many syncs an `Assemblage` has, or tells of, if they are more than are read.
     pub(crate) fn crowd(assemblage: &Kept) -> Option<usize> {
-        let count = assemblage.syncs().iter().count();
-        (count > MOST).then_some(count)
+        Some(assemblage.count()).filter(|count| *count > MOST)
     }
 
     /// The control plane that has an `Assemblage`, if it says so.
@@ -353,11 +352,11 @@ pub(crate) fn is_elsewhere(says: &str, ours: &str, takes_over: Option<&str>) -> 
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
     use slipway_api::fleet::sync::NamedSync;
     use slipway_bindings::revision;
 
-    use super::{Line, hash};
+    use super::{Kept, Leaf, Line, MOST, hash};
     use crate::observe::spelled::Spelled;
 
     /// It is on Assemblages that earlier versions of ours have written.
@@ -375,5 +374,18 @@ mod tests {
         });
         assert_eq!(hash(&[Line::Read(&read), Line::Unread(&a)]), wanted);
         assert_eq!(hash(&[]), revision::of_template(&json!([])));
+    }
+
+    /// Who chooses what a cluster shows chooses its status as well.
+    #[test]
+    fn too_much_that_is_told_is_no_less_than_too_much_that_is_there() {
+        let telling = |count: usize| {
+            let told: Vec<Value> = (0..count)
+                .map(|n| json!({"name": format!("s{n}"), "state": "succeeded"}))
+                .collect();
+            Kept::assemblage(&json!({"spec": {"syncs": []}, "status": {"syncs": told}}))
+        };
+        assert_eq!(Leaf::crowd(&telling(MOST)), None);
+        assert_eq!(Leaf::crowd(&telling(MOST + 1)), Some(MOST + 1));
     }
 }
