@@ -103,6 +103,17 @@ impl Made {
         self.put_there(cluster, object.clone(), Some(value), by);
     }
 
+    /// A replica asks for all assemblages of a cluster.
+    fn look(&mut self, cluster: &ClusterId, replica: &str, code: u16) {
+        let all = "/apis/fleet.squaremo.dev/v1alpha1/assemblages";
+        self.request("GET", all, json!(null));
+        let request = self.last_request();
+        request.cluster = cluster.clone();
+        replica.clone_into(&mut request.replica);
+        request.ending = Ending::Answered(code);
+        request.versions.1 = request.versions.0;
+    }
+
     fn cluster(&mut self, name: &str) {
         let secret = json!({"metadata": {"name": name, "labels": {"fleet.squaremo.dev/cluster": "", "env": "prod"}}});
         self.put(object("/secrets", name), secret, None);
@@ -415,16 +426,12 @@ pub(super) fn bad(id: &str) -> Option<Made> {
             let told = json!([{"type": "Reachable", "status": "True"}]);
             value["status"]["conditions"] = told;
             made.put(remote, value, None);
+            // One that saw what was there, and has died since.
+            made.look(&there, "slipway-1-0", 200);
+            made.mark(Event::Crashed("slipway-1-0".to_owned()), 0);
+            made.pass(301);
             for _ in 0..2 {
-                made.request(
-                    "GET",
-                    "/apis/fleet.squaremo.dev/v1alpha1/assemblages",
-                    json!(null),
-                );
-                let request = made.last_request();
-                request.cluster = there.clone();
-                request.ending = Ending::Answered(403);
-                request.versions.1 = request.versions.0;
+                made.look(&there, "slipway-0-0", 403);
                 made.pass(60);
             }
         }

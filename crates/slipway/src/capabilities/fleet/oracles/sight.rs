@@ -29,6 +29,8 @@ pub(in super::super) fn sighted(case: &Case<'_>) -> Findings {
                 Ending::Answered(403) => since.or(Some(request.at)),
                 _ => None,
             };
+            // Whoever is dead looks at nothing.
+            refused.retain(|replica, _| !has_died(history, replica, request.at));
             let is_long = |since: &Option<Timestamp>| {
                 since.is_some_and(|since| request.at.duration_since(since) >= TOLD_WITHIN)
             };
@@ -45,6 +47,12 @@ pub(in super::super) fn sighted(case: &Case<'_>) -> Findings {
         }
     }
     findings
+}
+
+fn has_died(history: &History, replica: &str, moment: Timestamp) -> bool {
+    let is_its = |what: &Event| matches!(what, Event::Crashed(name) | Event::Ended(name, _) if name == replica);
+    let mut marks = history.marks.iter();
+    marks.any(|mark| mark.at <= moment && is_its(&mark.what))
 }
 
 /// Whether a request of home's operator looks at all assemblages of a cluster.
