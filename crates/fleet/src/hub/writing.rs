@@ -14,6 +14,7 @@ use slipway_kernel::{Action, Event, Kind, ObjectRef, Target};
 use super::rollout::{Assigner, Course, kept, values};
 use super::view::{View, reference};
 use crate::observe::gather::Parts;
+use crate::observe::kept::Kept;
 use crate::observe::seen::Whole;
 use crate::reasons::{news, outcome};
 use crate::render::assignment::{self, Layer};
@@ -187,13 +188,20 @@ impl Writing<'_> {
 
     /// Secrets with values that no assignment refers to, or is about to.
     fn collect(&self, values: &[Item<Whole>], steps: &mut Steps<'_>) {
+        if values.is_empty() {
+            return;
+        }
+        // All of the namespace: somebody may have gone on with a Secret under a name of their own.
+        let namespace = self.one.namespace();
+        let remotes = self.view.all_remotes(namespace);
+        let bootstraps = self.view.assemblages(namespace);
+        let remotes = remotes.iter().map(|item| item.body().kept());
+        let bootstraps = bootstraps.iter().map(|item| item.body().kept());
         let wanted = self.course.gathered.assignments.values();
         let mut used: BTreeSet<&str> = wanted
             .filter_map(|assigned| Some(assigned.secret.as_ref()?.0.as_str()))
             .collect();
-        for found in self.parts.assemblages.values() {
-            used.extend(found.secrets());
-        }
+        used.extend(remotes.chain(bootstraps).flat_map(Kept::secrets));
         // While something cannot be read, it is not known what is wanted.
         if !self.course.gathered.needs.is_empty() || self.course.decision.is_released {
             return;

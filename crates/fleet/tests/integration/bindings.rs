@@ -155,6 +155,40 @@ fn a_changed_value_is_rolled_out_within_the_budget_and_a_changed_secret_too() {
     });
 }
 
+/// Somebody keeps what a cluster has under a name of their own, and takes the cluster out of the Rollout: what that needs stays.
+#[test]
+fn a_secret_that_another_sync_refers_to_stays_when_its_cluster_is_deselected() {
+    virtually(async {
+        let fleet = stage().await;
+        fleet.make("rollouts", "web", &spec()).await;
+        fleet.until_ready("web", 120).await;
+        let mut pinned = fleet.assigned("berlin", "web").await.unwrap();
+        let fields = pinned.as_object_mut().unwrap();
+        fields.insert("name".to_owned(), json!("pinned"));
+        fields.remove("assignedBy");
+        let kind = "RemoteAssemblage";
+        let object = json!({
+            "apiVersion": "fleet.squaremo.dev/v1alpha1", "kind": kind, "metadata": {"name": "berlin"},
+            "spec": {"assemblage": {"syncs": [pinned]}},
+        });
+        let path = "/apis/fleet.squaremo.dev/v1alpha1/namespaces/fleet/remoteassemblages/berlin";
+        fleet.hub.apply(path, "somebody", &object).await;
+        let path = "/apis/cluster.x-k8s.io/v1beta2/namespaces/fleet/clusters/berlin";
+        let labels = json!({"metadata": {"labels": {"env": "test"}}});
+        fleet.hub.patch(path, &labels).await;
+        fleet
+            .until("taken away", 60, async |fleet: &Fleet| {
+                let is_left = fleet.assigned("berlin", "web").await.is_some();
+                (!is_left).then_some(())
+            })
+            .await;
+        secs(30).await;
+        assert!(fleet.assigned("berlin", "pinned").await.is_some());
+        let labelled = format!("{SECRETS}?labelSelector=fleet.squaremo.dev/values-for");
+        assert_eq!(fleet.hub.list(&labelled).await.len(), 3);
+    });
+}
+
 #[test]
 fn secret_values_are_in_no_object_but_secrets() {
     virtually(async {
