@@ -125,6 +125,8 @@ pub mod canary {
     pub const SERVE: Purpose = Purpose::new("serve");
     /// A side gets so many replicas.
     pub const SIZE: Purpose = Purpose::new("size");
+    /// Other capabilities are kept from a workload for longer, or no more.
+    pub const CLAIM: Purpose = Purpose::new("claim");
     /// Traffic is divided.
     pub const ROUTE: Purpose = Purpose::new("route");
     /// A Service leads to a side.

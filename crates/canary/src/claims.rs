@@ -154,7 +154,7 @@ pub fn keep(world: &World, held: &Held<'_>, plan: &mut Plan, now: Timestamp) {
             let (kind, name) = (kind.clone(), name.clone());
             Write::Patch { kind, name, body }
         });
-        let action = write.and_then(|write| render::write(world, write, purpose::SIZE));
+        let action = write.and_then(|write| render::write(world, write, purpose::CLAIM));
         if let Some(action) = action {
             plan.act(action);
         }

@@ -7,6 +7,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use slipway_api::waiting::{MAX_WAITING, WaitingFor};
 
 use crate::identity::ObjectRef;
+use crate::text::shortened;
+
+/// The longest sentence that is shown: what somebody wrote may be part of it, and a status is no place for all of that.
+const LONGEST: usize = 1_024;
 
 /// One reason why nothing happens, and who can change that.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,11 +34,11 @@ impl Blocker {
     pub fn waiting(&self) -> WaitingFor {
         WaitingFor {
             reason: self.reason.to_owned(),
-            message: self.message.clone(),
+            message: shortened(&self.message, LONGEST),
             object: self.object.waiting(),
             since: Time(self.since),
             until: self.until.map(Time),
-            unblock: self.unblock.clone(),
+            unblock: shortened(&self.unblock, LONGEST),
         }
     }
 }
@@ -106,6 +110,16 @@ mod tests {
         let all: Vec<Blocker> = (0..20).map(|n| blocker("A", &n.to_string(), n)).collect();
         assert_eq!(shown(&all).len(), 8);
         assert_eq!(shown(&all).first(), Some(&("0".to_owned(), 0)));
+    }
+
+    #[test]
+    fn a_sentence_is_no_longer_than_people_read() {
+        let long = Blocker {
+            message: "a".repeat(10_000),
+            ..blocker("A", "x", 10)
+        };
+        let shown = waiting_for(&[long], &[]);
+        assert_eq!(shown[0].message.chars().count(), 1_025);
     }
 
     #[test]

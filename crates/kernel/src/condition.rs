@@ -3,6 +3,11 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
+use crate::text::shortened;
+
+/// The longest sentence that is kept: what somebody wrote may be part of it.
+const LONGEST: usize = 4_096;
+
 /// The object is as asked for, and nothing is wrong.
 pub const READY: &str = "Ready";
 /// Something is being done; present only while True, as kstatus wants it.
@@ -32,7 +37,7 @@ pub fn set(
         type_: kind.to_owned(),
         status: status.to_owned(),
         reason: reason.to_owned(),
-        message: message.to_owned(),
+        message: shortened(message, LONGEST),
         observed_generation: Some(generation),
         last_transition_time: since,
     };

@@ -39,6 +39,7 @@ pub mod sensitive;
 pub mod stage;
 pub mod status_map;
 pub mod store;
+pub mod text;
 pub mod window;
 
 pub use action::{Action, FieldManager, Target};

@@ -161,7 +161,7 @@ fn what_has_no_bounds_is_bounded() {
         stage.until("Succeeded", 120).await;
         let phase = |canary: Value| canary["status"]["phase"].clone();
         let broken = stage.get(&format!("{CANARIES}/broken")).await;
-        assert_eq!(phase(broken), json!("Failed"));
+        assert_eq!(phase(broken.clone()), json!("Failed"), "{broken:#}");
         let slow = stage.get(&format!("{CANARIES}/slow")).await;
         assert_eq!(phase(slow), json!("Progressing"));
     });

@@ -13,6 +13,7 @@ use slipway_kernel::finalizer::Phase as Guard;
 
 use crate::planner::{controllers, settle, stage, status, until};
 use crate::play::{Play, by_weights, measure, version};
+use crate::replicas::shop;
 use crate::routes::{give_back, named, objects, route, shift};
 
 fn gone() -> Side {
@@ -214,9 +215,14 @@ fn every_router_comes_from_all_weights_to_all_others() {
         let able = |one: &&Weights| provider.mirrors() || !one.mirrored;
         for from in weights.iter().filter(able) {
             for to in weights.iter().filter(able) {
-                let mut route = route(service.clone());
+                let (mut route, mut all) = (
+                    route(service.clone()),
+                    objects(std::slice::from_ref(&ingress)),
+                );
                 route.ingress = Some("theirs".to_owned());
-                let mut all = objects(std::slice::from_ref(&ingress));
+                if provider.divides() {
+                    (route, all) = shop();
+                }
                 shift(provider, &route, &mut all, *from)
                     .unwrap_or_else(|error| panic!("{name}: {error}"));
                 shift(provider, &route, &mut all, *to).unwrap();

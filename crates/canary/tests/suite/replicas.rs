@@ -263,7 +263,7 @@ fn ends(cluster: &Cluster) -> (Phase, Value, BTreeMap<(String, String), Value>) 
 }
 
 /// The route of a person's own Service, and all that it leads to.
-fn shop() -> (Route, Objects) {
+pub(crate) fn shop() -> (Route, Objects) {
     let mut route = route(json!({}));
     route.pods = Some(Pods {
         key: "app".to_owned(),

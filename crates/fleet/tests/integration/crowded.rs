@@ -30,7 +30,7 @@ fn an_assemblage_with_more_syncs_than_fit_is_not_read_and_that_is_told() {
         berlin.patch(&definition, &patch).await;
         secs(2).await;
         let crowd: Vec<Value> = (0..3_000)
-            .map(|n| json!({"name": format!("s{n}"), "source": {"git": {"url": "https://example.com/a.git"}}}))
+            .map(|n| json!({"name": format!("s{n}"), "source": {"git": {"url": "https://example.com/a.git", "version": {"tag": "v1"}}}}))
             .collect();
         let path = format!("{ASSEMBLAGE}/berlin");
         let full = json!({
@@ -48,8 +48,8 @@ fn an_assemblage_with_more_syncs_than_fit_is_not_read_and_that_is_told() {
         fleet
             .until("the others have it", 10, async |fleet: &Fleet| {
                 for cluster in ["paris", "rome"] {
-                    let found = fleet.leaves[cluster].find(&format!("{ASSEMBLAGE}/{cluster}"));
-                    let found = found.await?;
+                    let path = format!("{ASSEMBLAGE}/{cluster}");
+                    let found = fleet.leaves[cluster].find(&path).await?;
                     let tag = &found["spec"]["syncs"][0]["source"]["git"]["version"]["tag"];
                     if tag != "v2" {
                         return None;

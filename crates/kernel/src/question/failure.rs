@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::prometheus;
+use crate::text;
 
 /// How much is kept of what stands behind a failure, in characters.
 const LONGEST_WHY: usize = 256;
@@ -71,11 +72,11 @@ impl Failure {
         match self {
             Self::Refused { code, message } => Self::Refused {
                 code,
-                message: short(message),
+                message: short(&message),
             },
-            Self::Malformed(why) => Self::Malformed(short(why)),
-            Self::Unreachable(why) => Self::Unreachable(short(why)),
-            Self::NotAllowed(why) => Self::NotAllowed(short(why)),
+            Self::Malformed(why) => Self::Malformed(short(&why)),
+            Self::Unreachable(why) => Self::Unreachable(short(&why)),
+            Self::NotAllowed(why) => Self::NotAllowed(short(&why)),
             failure @ (Self::Timeout(_) | Self::TooLarge { .. }) => failure,
         }
     }
@@ -125,19 +126,9 @@ impl Failure {
     }
 }
 
-/// The beginning of a text, without control characters.
-fn short(text: String) -> String {
-    // What was cut already ends with one character more.
-    let is_short = text.chars().nth(LONGEST_WHY + 1).is_none();
-    if is_short && !text.contains(char::is_control) {
-        return text;
-    }
-    let plain = text.chars().filter(|c| !c.is_control());
-    let mut kept: String = plain.take(LONGEST_WHY).collect();
-    if !is_short {
-        kept.push('…');
-    }
-    kept
+/// As much of it as is kept.
+fn short(text: &str) -> String {
+    text::shortened(text, LONGEST_WHY)
 }
 
 #[cfg(test)]
