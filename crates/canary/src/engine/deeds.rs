@@ -220,7 +220,10 @@ impl Scene<'_> {
                 let is_down = self.sight.source.state().is_down();
                 self.rules.finish == Finish::IntoSource && !is_down
             }
-            Phase::Failed | Phase::Progressing => self.run.draining,
+            // Another version may wait for leave already, or what serves be wanted again.
+            Phase::Failed | Phase::Progressing | Phase::Waiting | Phase::Succeeded => {
+                self.run.draining
+            }
             _ => false,
         };
         let is_free = self.sight.routing.is_at(Weights::SOURCE) && self.is_let_go();
@@ -285,8 +288,12 @@ impl Scene<'_> {
             {
                 needed()
             }
-            // A run that was cancelled may have taken some.
-            (Finish::IntoSource, Phase::Finalising) if self.run.replicas.is_some() => needed(),
+            // A run that was cancelled, or the one before, may have taken some.
+            (Finish::IntoSource, Phase::Finalising | Phase::Waiting | Phase::Succeeded)
+                if self.run.replicas.is_some() =>
+            {
+                needed()
+            }
             (Finish::OntoTarget, Phase::Failed) => source.size.max(source.full),
             (Finish::OntoTarget, Phase::Finalising) => {
                 let is_free = self.sight.routing.is_at(Weights::to_target(100));

@@ -71,15 +71,8 @@ impl Look<'_> {
         {
             return next;
         }
-        if self.run.draining {
-            if self.sight.target.size == 0 && !self.is_short() {
-                return self.change(|run| {
-                    (run.draining, run.free_since, run.replicas) = (false, None, None);
-                });
-            }
-            if let Some(next) = self.freed() {
-                return next;
-            }
+        if let Some(next) = self.drained() {
+            return next;
         }
         let next = if self.run.serving.as_ref() == Some(wanted) {
             self.settled()
@@ -91,6 +84,19 @@ impl Look<'_> {
             self.let_in(wanted)
         };
         self.routed(next)
+    }
+
+    /// What a version that went back leaves: its pods are to go, and what serves is to get back what the run took of it.
+    fn drained(&self) -> Option<Next> {
+        if !self.run.draining {
+            return None;
+        }
+        if self.sight.target.size == 0 && !self.is_short() {
+            return Some(self.change(|run| {
+                (run.draining, run.free_since, run.replicas) = (false, None, None);
+            }));
+        }
+        self.freed()
     }
 
     /// The same, which says what is not routed as it is to be, and goes on in time with what is to go.
@@ -286,6 +292,9 @@ impl Look<'_> {
         if self.rules.finish == Finish::IntoSource && self.is_deserted() {
             return self.unload("The new version went down");
         }
+        if let Some(next) = self.drained() {
+            return next;
+        }
         if self.run.serving.as_ref() == Some(wanted) {
             return self
                 .change(|run| {
@@ -337,9 +346,11 @@ impl Look<'_> {
 
     fn gate_closed(&self, again: Option<Timestamp>) -> Next {
         let message = "a confirm-rollout webhook has not approved";
+        let drains = self.drain_at().filter(|_| self.run.draining);
         self.stay()
             .hold(Reason::RolloutGateClosed, message)
             .wake_at(again)
+            .wake_at(drains)
     }
 
     /// Tells the end to those who want to know it; none where a new version has waited for that for an interval.

@@ -17,6 +17,7 @@ use crate::kinds;
 use crate::provider::Provider;
 use crate::router;
 use crate::settings::Settings;
+use crate::standalone::readiness::Workload;
 
 /// The index of Canaries by the kinds that they need and others may not.
 pub(super) const NEEDS: &str = "needs";
@@ -27,7 +28,11 @@ const USUAL: &str = "usual";
 /// Kinds of objects that a Canary is about besides Deployments and Services, where its traffic is shifted by this.
 pub(super) fn kinds_of(canary: &Canary, provider: Option<Provider>) -> Vec<Kind> {
     let spec = &canary.spec;
-    let is_daemon_set = spec.target_ref.kind == kinds::DAEMON_SET.kind;
+    let kind = &spec.target_ref.kind;
+    // Of a kind that nobody can follow, it may have been a DaemonSet when something was taken.
+    let is_begun = canary.status.as_ref().is_some_and(|one| one.run.is_some());
+    let is_unknown = is_begun && Workload::of(kind).is_none();
+    let is_daemon_set = *kind == kinds::DAEMON_SET.kind || is_unknown;
     let daemon_set = is_daemon_set.then_some(kinds::DAEMON_SET);
     let autoscaler = spec.autoscaler_ref.as_ref().map(|_| kinds::AUTOSCALER);
     let routed = provider.into_iter().flat_map(router::kinds);

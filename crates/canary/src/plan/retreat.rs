@@ -29,6 +29,10 @@ pub(super) fn retreat(look: &Look<'_>, obstacle: &Obstacle, plan: &mut Plan) -> 
         return false;
     };
     if leave.run.phase == Phase::Failed && !has_traffic(&leave.run) {
+        if obstacle.reason == Reason::TargetBusy && !leave.run.draining {
+            // It has nothing left to take back. What it names by now is led by the other one.
+            return false;
+        }
         let is_drawn_back = draw_back(look, &leave, plan);
         return is_drawn_back && move_on(look, &leave, plan);
     }

@@ -122,11 +122,12 @@ fn apex<'a>(route: &'a Route, objects: &'a Objects) -> Option<(&'a Pods, &'a Val
     Some((pods, objects.get(KIND, &route.apex)?))
 }
 
-/// The same, where it leads to the target, or did and was changed since.
+/// The same, where it leads to the target, or did and was changed since. One that another Canary controls is that one's to lead.
 fn marked<'a>(route: &'a Route, objects: &'a Objects) -> Option<(&'a Pods, &'a Value)> {
     apex(route, objects).filter(|(_, apex)| {
         let has = |path: &str, name: &str| strings(apex, path).contains_key(name);
-        has("/metadata/annotations", WEIGHT) || has("/spec/selector", TRAFFIC)
+        let is_marked = has("/metadata/annotations", WEIGHT) || has("/spec/selector", TRAFFIC);
+        is_marked && is_ours(route, apex)
     })
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::about::{command, label, pods, route, thresholds};
+use super::acts::workload;
 use super::adopt::{self, Scene};
 use super::readiness::{Demand, Workload, readiness};
 use super::scene::{Seen, is_copy};
@@ -51,11 +52,12 @@ impl Leave {
 /// Looks at a Canary that is being deleted, or cannot be followed; none if it can have taken nothing.
 pub fn leave(seen: &Seen<'_>) -> Option<Leave> {
     let spec = &seen.canary.spec;
-    let kind = Workload::of(&spec.target_ref.kind)?;
     let places = Places::of_canary(seen.canary);
     let names = Names::of(&places.target, &places.apex);
-    let object = |name: &str| seen.objects.get(&spec.target_ref.kind, name);
     let mut route = route(seen, &names);
+    let kind = kind_of(seen, &route, &names)?;
+    let called = workload(kind).kind;
+    let object = |name: &str| seen.objects.get(&called, name);
     let target = object(&names.target);
     let primary = object(&names.primary).filter(|primary| is_copy(&route, primary));
     let label = label(seen, target, primary).ok();
@@ -102,6 +104,19 @@ pub fn leave(seen: &Seen<'_>) -> Option<Leave> {
         names,
         run,
     })
+}
+
+/// The kind of the workload: the one that the Canary names, unless what serves is of the other one. Somebody may have changed it
+/// since, also to what nobody can follow; what was taken is there all the same.
+fn kind_of(seen: &Seen<'_>, route: &Route, names: &Names) -> Option<Workload> {
+    let said = Workload::of(&seen.canary.spec.target_ref.kind);
+    let is_taken = |kind: &Workload| {
+        let copy = seen.objects.get(&workload(*kind).kind, &names.primary);
+        copy.is_some_and(|copy| is_copy(route, copy))
+    };
+    let all = [Workload::Deployment, Workload::DaemonSet];
+    let mut all = said.into_iter().chain(all);
+    all.find(is_taken).or(said)
 }
 
 /// How a person's own route becomes what it was that the last run went by, and that the next one will not go by.

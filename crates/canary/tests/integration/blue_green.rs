@@ -1,8 +1,10 @@
 //! Plain Services: a version proves itself beside the traffic, then the copy that serves becomes of it.
 
-use serde_json::json;
+use std::collections::BTreeSet;
 
-use crate::stage::{SERVICES, Stage, play, secs};
+use serde_json::{Value, json};
+
+use crate::stage::{CANARIES, DEPLOYMENTS, SERVICES, Stage, play, secs};
 
 async fn set_up(stage: &Stage) {
     stage.workload("web:1").await;
@@ -135,24 +137,60 @@ fn a_suspended_canary_does_nothing_until_it_is_resumed() {
     });
 }
 
-/// Scenario 114: of two Canaries about one workload the first one acts.
+/// What is written for Canaries since there were so many requests, besides what is told: resource and name.
+fn written(stage: &Stage, before: u64) -> BTreeSet<(String, String)> {
+    let asked = stage.asked_since(before).into_iter();
+    let writes = asked.filter(|one| {
+        let is_ours = one.context.starts_with("controller=canary");
+        let is_read = ["get", "list", "watch"].contains(&one.verb.as_str());
+        is_ours && !is_read && !one.resource.contains("events")
+    });
+    writes.map(|one| (one.resource, one.name)).collect()
+}
+
+/// Scenario 114: of two Canaries about one workload the first one acts; the other one writes nothing but why it waits.
 #[test]
 fn the_second_canary_of_a_workload_waits_for_the_first_to_go() {
     play(|stage| async move {
         set_up(&stage).await;
         let _operator = stage.operate();
         stage.until("Initialized", 60).await;
-        let mut other = stage.get(&format!("{}/web", crate::stage::CANARIES)).await;
+        secs(10).await;
+        let mut other = stage.get(&format!("{CANARIES}/web")).await;
         other["metadata"] = json!({"name": "other"});
         other["status"] = json!(null);
-        stage.create(crate::stage::CANARIES, &other).await;
+        // What it would make has names of its own.
+        other["spec"]["service"]["name"] = json!("other");
+        let before = stage.requests();
+        stage.create(CANARIES, &other).await;
         secs(20).await;
-        let other = stage
-            .get(&format!("{}/other", crate::stage::CANARIES))
-            .await;
-        assert_eq!(other["status"]["waitingFor"][0]["reason"], "TargetBusy");
+        let own = ("flagger.app/canaries/status".to_owned(), "other".to_owned());
+        assert_eq!(written(&stage, before), [own.clone()].into());
+        let path = format!("{CANARIES}/other");
+        let waits = stage.get(&path).await;
+        assert_eq!(waits["status"]["waitingFor"][0]["reason"], "TargetBusy");
+        let before = stage.requests();
         stage.push("web:2").await;
         stage.until("Succeeded", 120).await;
+        secs(10).await;
+        let written = written(&stage, before);
+        let names: BTreeSet<&str> = written.iter().map(|(_, name)| name.as_str()).collect();
+        assert!(names.contains("web-primary"), "{names:?}");
+        let is_other = |one: &&(String, String)| one.1.starts_with("other") && **one != own;
+        let others: Vec<_> = written.iter().filter(is_other).collect();
+        assert!(others.is_empty(), "{others:?}");
+        for name in ["other", "other-primary", "other-canary"] {
+            let service = stage.find(&format!("{SERVICES}/{name}")).await;
+            assert!(service.is_none(), "{name}");
+        }
+        let copy = stage.get(&format!("{DEPLOYMENTS}/web-primary")).await;
+        let owners = copy["metadata"]["ownerReferences"].as_array().unwrap();
+        let names: Vec<&Value> = owners.iter().map(|owner| &owner["name"]).collect();
+        assert_eq!(names, ["web"]);
+        let other = stage.get(&path).await;
+        assert_eq!(other["status"]["waitingFor"][0]["reason"], "TargetBusy");
+        let tried = other["status"]["lastAppliedSpec"].as_str();
+        assert_eq!(tried.unwrap_or_default(), "", "{other:#}");
     });
 }
 

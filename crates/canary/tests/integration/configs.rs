@@ -75,15 +75,3 @@ fn a_missing_config_is_named() {
         stage.until("Initialized", 60).await;
     });
 }
-
-/// No value of a Secret is in anything that the operator sent besides the copy itself.
-#[test]
-fn no_value_of_a_secret_is_told() {
-    play(|stage| async move {
-        set_up(&stage).await;
-        let _operator = stage.operate();
-        stage.until("Initialized", 60).await;
-        let canary = stage.get(&format!("{}/web", crate::stage::CANARIES)).await;
-        assert!(!canary.to_string().contains("cw=="), "{canary}");
-    });
-}

@@ -167,6 +167,157 @@ fn what_has_no_bounds_is_bounded() {
     });
 }
 
+/// As in the runtime's tests of hostile targets: what is no address, because somebody would read it as another one …
+const NO_ADDRESS: [&str; 16] = [
+    "http://127.1/",
+    "http://127.0.1/",
+    "http://2130706433/",
+    "http://017700000001/",
+    "http://0x7f000001/",
+    "http://0x7f.0x0.0x0.0x1/",
+    "http://0177.0.0.1/",
+    "http://127.0.0.1./",
+    "http://[::1%25lo]/",
+    "http://%31%32%37.0.0.1/",
+    "http://①②⑦.⓪.⓪.①/",
+    "http://good.test@127.0.0.1/",
+    "http://good.test#@127.0.0.1/",
+    "http://good.test\\@127.0.0.1/",
+    "file:///etc/passwd",
+    "gopher://127.0.0.1:6379/_INFO",
+];
+
+/// … and addresses that are special in every spelling.
+const SPECIAL: [&str; 24] = [
+    "127.0.0.1",
+    "127.255.1.2",
+    "[::1]",
+    "[0:0:0:0:0:0:0:1]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:7f00:1]",
+    "[::127.0.0.1]",
+    "[::ffff:0:127.0.0.1]",
+    "[64:ff9b::127.0.0.1]",
+    "[2002:7f00:1::]",
+    "[2002:a9fe:a9fe::]",
+    "[fe80::5efe:127.0.0.1]",
+    "0.0.0.0",
+    "[::]",
+    "169.254.169.254",
+    "[fd00:ec2::254]",
+    "100.100.100.200",
+    "168.63.129.16",
+    "169.254.7.7",
+    "[fe80::1]",
+    "224.0.0.1",
+    "[ff02::1]",
+    "255.255.255.255",
+    "[2001:0:4136:e378:8000:63bf:3fff:fdd2]",
+];
+
+/// Each is to be asked whether the version goes back, and whoever cannot be asked does not send it back.
+#[test]
+fn nobody_is_called_where_nobody_may_be() {
+    play(|stage| async move {
+        let special = SPECIAL.iter().map(|host| format!("http://{host}/latest"));
+        let no_address = NO_ADDRESS.iter().map(|url| (*url).to_owned());
+        let hook = |url: &str| json!({"name": url, "type": "rollback", "url": url});
+        let mut hooks: Vec<Value> = no_address.chain(special).map(|url| hook(&url)).collect();
+        hooks.push(hook("http://hooks.test/alarm"));
+        stage.world.say("/alarm", 403);
+        stage.workload("web:1").await;
+        stage
+            .canary(&json!({"analysis": {"iterations": 1, "webhooks": hooks}}))
+            .await;
+        let _operator = stage.operate();
+        stage.until("Initialized", 60).await;
+        stage.push("web:2").await;
+        stage.until("Succeeded", 600).await;
+        let called = stage.world.called();
+        assert!(!called.is_empty(), "the last one is asked after all others");
+        let is_good = |url: &String| url == "http://hooks.test/alarm";
+        assert!(called.iter().all(is_good), "{called:?}");
+    });
+}
+
+/// What a version is measured at, with a part of what is said of it.
+#[test]
+fn a_measure_at_an_address_that_may_not_be_called_fails_and_says_why() {
+    play(|stage| async move {
+        let cases = [
+            ("a", "http://169.254.169.254/", "metadata"),
+            ("b", "http://[::ffff:127.0.0.1]:9090", "IPv4 in IPv6"),
+            ("c", "http://2130706433/", "metricsServer"),
+            ("d", "http://user:word@prometheus.test/", "metricsServer"),
+        ];
+        let metrics = json!([{"name": "up", "query": "up", "thresholdRange": {"min": 1}}]);
+        for (name, server, _) in cases {
+            stage.create(DEPLOYMENTS, &workload(name, name)).await;
+            let spec = json!({"metricsServer": server, "analysis": {"metrics": metrics}});
+            write(&stage, (name, name), &spec).await;
+        }
+        stage.workload("web:1").await;
+        stage.canary(&json!({"analysis": {"iterations": 1}})).await;
+        let _operator = stage.operate();
+        stage.until("Initialized", 60).await;
+        secs(20).await;
+        for (name, ..) in cases {
+            let containers = json!([{"name": "c", "image": "web:2"}]);
+            let patch = json!({"spec": {"template": {"spec": {"containers": containers}}}});
+            stage.patch(&format!("{DEPLOYMENTS}/{name}"), &patch).await;
+        }
+        stage.push("web:2").await;
+        stage.until("Succeeded", 120).await;
+        secs(60).await;
+        for (name, server, part) in cases {
+            let canary = stage.get(&format!("{CANARIES}/{name}")).await;
+            let status = &canary["status"];
+            assert_eq!(status["phase"], "Failed", "{server}: {status:#}");
+            let message = status["checks"][0]["message"].as_str().unwrap();
+            assert!(message.contains(part), "{server}: {message}");
+            assert!(!message.contains("word@"), "{message}");
+        }
+        assert_eq!(stage.world.called(), Vec::<String>::new());
+    });
+}
+
+/// Whoever is asked says more than anybody wants to hear, or points to where nobody may be sent.
+#[test]
+fn what_a_webhook_answers_is_bounded_and_leads_nowhere_else() {
+    for path in ["/flood", "/moved"] {
+        play(move |stage| async move {
+            stage.world.say("/flood", 500);
+            stage
+                .world
+                .say_much("/flood", "no\u{202e}{{ ".repeat(100_000));
+            stage.world.say("/moved", 303);
+            stage
+                .world
+                .point("/moved", "http://169.254.169.254/latest/meta-data");
+            let url = format!("http://hooks.test{path}");
+            let hook = json!({"name": "gate", "type": "rollout", "url": url});
+            stage.workload("web:1").await;
+            stage
+                .canary(&json!({"analysis": {"iterations": 3, "webhooks": [hook]}}))
+                .await;
+            let _operator = stage.operate();
+            stage.until("Initialized", 60).await;
+            stage.push("web:2").await;
+            stage.until("Failed", 120).await;
+            secs(10).await;
+            let called = stage.world.called();
+            assert!(called.len() >= 2, "{called:?}");
+            assert!(called.iter().all(|one| *one == url), "{called:?}");
+            let status = stage.status().await.to_string();
+            assert!(status.len() < 20_000, "{}", status.len());
+            for told in stage.events().await {
+                assert!(told.len() <= 1_024, "{}", told.len());
+            }
+            assert_eq!(stage.image("web-primary").await, "web:1");
+        });
+    }
+}
+
 /// Names from which no others can be made any more: nothing is taken, and it is said which one is refused.
 #[test]
 fn names_at_the_limit_are_refused_before_anything_is_taken() {

@@ -19,7 +19,10 @@ mod endings;
 mod gates;
 mod hostile;
 mod idle;
+#[path = "../../../runtime/tests/integration/records.rs"]
+mod records;
 mod scalers;
+mod secrets;
 mod stage;
 mod weights;
 mod world;

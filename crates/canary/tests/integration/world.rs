@@ -28,6 +28,12 @@ struct Inner {
     delay: Duration,
     /// How long those at a path take.
     delays: BTreeMap<String, Duration>,
+    /// What is said at a path besides the code.
+    texts: BTreeMap<String, String>,
+    /// Where a path points instead.
+    moves: BTreeMap<String, String>,
+    /// Whom somebody has called at all.
+    called: Vec<String>,
     heard: Vec<(String, Value)>,
     /// What calls to a path were signed with.
     signatures: Vec<(String, Option<String>)>,
@@ -43,6 +49,23 @@ impl World {
     pub(crate) fn say_once(&self, path: &str, code: u16) {
         let mut inner = self.0.lock().unwrap();
         inner.next.entry(path.to_owned()).or_default().push(code);
+    }
+
+    /// Says so much at a path.
+    pub(crate) fn say_much(&self, path: &str, text: String) {
+        let mut inner = self.0.lock().unwrap();
+        inner.texts.insert(path.to_owned(), text);
+    }
+
+    /// Points elsewhere at a path.
+    pub(crate) fn point(&self, path: &str, to: &str) {
+        let mut inner = self.0.lock().unwrap();
+        inner.moves.insert(path.to_owned(), to.to_owned());
+    }
+
+    /// Whom somebody has called at all, whether anybody is there or not.
+    pub(crate) fn called(&self) -> Vec<String> {
+        self.0.lock().unwrap().called.clone()
     }
 
     pub(crate) fn measure(&self, value: &str) {
@@ -93,7 +116,10 @@ impl Transport for World {
         let mut inner = self.0.lock().unwrap();
         let path = request.uri().path().to_owned();
         let host = request.uri().host().unwrap_or_default().to_owned();
+        inner.called.push(request.uri().to_string());
         let delay = inner.delays.get(&path).copied().unwrap_or(inner.delay);
+        let location = inner.moves.get(&path).cloned();
+        let text = inner.texts.get(&path).cloned();
         let answer = match host.as_str() {
             "prometheus.test" => {
                 let query = request.uri().query().unwrap_or_default().to_owned();
@@ -115,14 +141,21 @@ impl Transport for World {
                 let signature = signature.map(|value| value.to_str().unwrap().to_owned());
                 inner.signatures.push((path.clone(), signature));
                 inner.heard.push((path, body));
-                Ok((code, format!("{code} it is")))
+                Ok((code, text.unwrap_or_else(|| format!("{code} it is"))))
             }
             other => Err(Failure::Unreachable(format!("{other} is not there"))),
         };
         drop(inner);
         Box::pin(async move {
             tokio::time::sleep(delay.max(Duration::from_millis(20))).await;
-            answer.map(|(code, body)| said(code, &body))
+            answer.map(|(code, body)| {
+                let mut response = said(code, &body);
+                if let Some(to) = location {
+                    let to = to.parse().unwrap();
+                    response.headers_mut().insert("location", to);
+                }
+                response
+            })
         })
     }
 }

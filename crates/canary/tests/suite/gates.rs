@@ -1,10 +1,12 @@
 //! Scenarios 46 to 52, 58 and 59: webhooks as gates.
 
+use std::time::Duration;
+
 use slipway_api::canary::{HookType, Phase};
-use slipway_canary::engine::{Answer, Ask, Check, Rules};
+use slipway_canary::engine::{Answer, Ask, Check, Rules, Shift};
 use slipway_canary::reasons::Reason;
 
-use crate::play::{Play, by_iterations, by_weights, fine, hook, measure};
+use crate::play::{Play, by_iterations, by_weights, fine, hook, measure, version};
 
 /// Webhooks of one type refuse; all others are fine.
 fn refusing(kind: HookType) -> impl Fn(&Rules, Ask) -> Option<Answer> {
@@ -44,6 +46,23 @@ fn scenario_46_and_r23_nothing_is_scaled_before_the_start_is_confirmed() {
     assert_eq!(play.run.failed_checks, 0);
     play.answer(fine);
     assert_eq!(play.finish(), Phase::Succeeded);
+}
+
+/// The version that went back was replaced at once, before the data plane had had its time.
+#[test]
+fn what_a_version_left_that_went_back_goes_while_the_next_one_waits() {
+    for (wanted, phase) in [("v3", Phase::Waiting), ("v1", Phase::Succeeded)] {
+        let mut play = gated(&[50], &[HookType::ConfirmRollout]);
+        (play.rules.shift, play.rules.grace) = (Shift::Replicas, Duration::from_secs(30));
+        play.answer(refusing(HookType::ConfirmRollout));
+        (play.run.phase, play.run.target) = (Phase::Waiting, Some(version("v3")));
+        (play.run.draining, play.run.replicas) = (true, Some(4));
+        (play.sight.source.size, play.sight.target.size) = (2, 2);
+        play.push(wanted).ticks(5);
+        assert_eq!(play.run.phase, phase);
+        assert_eq!((play.sight.source.size, play.sight.target.size), (4, 0));
+        assert_eq!((play.run.draining, play.run.replicas), (false, None));
+    }
 }
 
 #[test]

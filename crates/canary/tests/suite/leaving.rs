@@ -50,6 +50,26 @@ fn an_abort_that_was_written_before_a_deletion_is_not_for_it() {
     assert_eq!(given_back(&mut suspended), all_back);
 }
 
+/// What a Canary has taken is what it has made a copy of, whatever it says by now.
+#[test]
+fn a_workload_is_given_back_whatever_kind_it_is_said_to_be_of() {
+    for kind in ["StatefulSet", "DaemonSet"] {
+        for is_running in [false, true] {
+            let mut stage = stage(&json!({"revertOnDeletion": true}));
+            until(&mut stage, "Initialized");
+            if is_running {
+                push(&mut stage, "web:2");
+                until(&mut stage, "Progressing");
+            }
+            let patch = json!({"spec": {"targetRef": {"kind": kind}},
+                "metadata": {"deletionTimestamp": "2026-03-04T12:00:00Z"}});
+            stage.patch("Canary", "shop", "web", &patch);
+            let all_back = (json!([]), json!("web"), json!(3));
+            assert_eq!(given_back(&mut stage), all_back, "{kind} {is_running}");
+        }
+    }
+}
+
 fn service(stage: &mut Stage, name: &str) {
     stage.put(json!({"apiVersion": "v1", "kind": "Service",
         "metadata": {"name": name, "namespace": "shop"},

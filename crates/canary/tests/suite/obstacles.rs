@@ -110,6 +110,25 @@ fn abort_is_heard_whatever_is_wrong_with_the_canary() {
 }
 
 #[test]
+fn abort_is_heard_whatever_kind_the_workload_is_said_to_be_of() {
+    for (kind, reason) in [
+        ("StatefulSet", "Unsupported"),
+        ("DaemonSet", "TargetNotFound"),
+    ] {
+        let mut stage = half_way();
+        let patch = json!({"spec": {"targetRef": {"kind": kind}}});
+        stage.patch("Canary", "shop", "web", &patch);
+        settle(&mut stage, 200);
+        assert_eq!(status(&stage)["waitingFor"][0]["reason"], reason);
+        assert_eq!(share(&stage), "50", "{kind}");
+        command(&mut stage, "abort");
+        settle(&mut stage, 200);
+        let ended = (phase(&stage), share(&stage));
+        assert_eq!(ended, ("Failed".to_owned(), "0".to_owned()), "{kind}");
+    }
+}
+
+#[test]
 fn what_happens_is_told_whatever_is_in_the_way() {
     let mut stage = half_way();
     stage.put(

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use slipway_api::canary::Phase;
 use slipway_canary::engine::Weights;
 use slipway_canary::reasons::Reason;
-use slipway_canary::router::{CannotRoute, Ensured, Objects, Pods, Route, borrows, ensure};
+use slipway_canary::router::{
+    CannotRoute, Ensured, Objects, Pods, Route, borrows, ensure, restore, retreat,
+};
 use slipway_canary::spec::read_with;
 use slipway_canary::stage::Stage;
 
@@ -338,6 +340,12 @@ fn a_selector_of_somebody_elses_is_no_weight() {
     all.0.get_mut(&key).unwrap()["metadata"]["ownerReferences"] = owner;
     let refused = ensure(replicas, &route, &all, Weights::SOURCE).unwrap_err();
     assert!(matches!(refused, CannotRoute::NotOurs { .. }), "{refused}");
+    // Nor is it led back.
+    let annotated = json!({"metadata": {"annotations": {WEIGHT: "30"}}});
+    slipway_kernel::fields::merge(all.0.get_mut(&key).unwrap(), &annotated);
+    assert_eq!(retreat(replicas, &route, &all), []);
+    assert_eq!(restore(replicas, &route, &all), []);
+    assert!(!borrows(replicas, &route, &all));
 }
 
 #[test]
@@ -462,6 +470,41 @@ fn what_is_in_the_way_takes_nobody_s_pods_for_good() {
     assert_eq!(phase(&held), "Failed");
     assert_eq!(leads(&held), (json!({"app": "web-primary"}), Value::Null));
     assert_eq!(replicas(&held).1, 3, "who has all requests gets all pods");
+}
+
+/// One that failed, and then names the Service of another one, draws nothing back that the other one has led there.
+#[test]
+fn who_comes_second_leads_nothing_of_the_first_one_s() {
+    let mut held = halfway(&json!({}));
+    command(&mut held, "abort");
+    for _ in 0..6 {
+        let plans = settle(&mut held, 200);
+        held.now = plans
+            .last()
+            .and_then(|plan| plan.wake_at)
+            .unwrap_or(held.now);
+    }
+    let run = &held.get("Canary", "shop", "web").unwrap()["status"]["run"];
+    assert_eq!(run.get("replicas"), None, "{run}");
+    held.put(
+        json!({"apiVersion": "flagger.app/v1beta1", "kind": "Canary",
+        "metadata": {"name": "x", "namespace": "shop", "creationTimestamp": "2026-03-04T10:00:00Z"},
+        "spec": {"provider": "kubernetes:replicas", "service": {"name": "other", "port": 80},
+            "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"},
+            "analysis": {"interval": "10s", "threshold": 2, "stepWeights": [50]}}}),
+    );
+    let led = json!({"apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": "other", "namespace": "shop", "annotations": {WEIGHT: "50"}},
+        "spec": {"ports": [{"port": 80}], "selector": {LABEL: "other"}}});
+    held.put(led.clone());
+    let second = json!({"spec": {"service": {"name": "other"}}});
+    held.patch("Canary", "shop", "web", &second);
+    settle(&mut held, 200);
+    let waits = &held.get("Canary", "shop", "web").unwrap()["status"]["waitingFor"];
+    assert_eq!(waits[0]["reason"], "TargetBusy", "{waits}");
+    let other = held.get("Service", "shop", "other").unwrap();
+    assert_eq!(other["spec"]["selector"], led["spec"]["selector"]);
+    assert_eq!(other["metadata"]["annotations"][WEIGHT], "50");
 }
 
 #[test]

@@ -208,6 +208,11 @@ impl Canary<'_> {
         self.image.at(pointer) == Some(&Value::Bool(true))
     }
 
+    /// Whether the numbers of pods are the weights in its run.
+    pub(super) fn is_divided(&self) -> bool {
+        self.image.number("/status/run/replicas") > 0
+    }
+
     /// Whether it says what it waits for.
     pub(super) fn is_explained(&self) -> bool {
         let waits = self.image.at("/status/waitingFor");

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
+use slipway_api::names::DISRUPTION_CLAIM;
 use slipway_api::purpose::canary as purpose;
 use slipway_kernel::Purpose;
 use slipway_sim::history::{Asked, Event};
@@ -324,6 +325,49 @@ pub(super) fn bad(id: &str) -> Option<Made> {
         _ => return None,
     }
     Some(made)
+}
+
+/// Numbers of pods are the weights of a run that has four, so many of them of the new version; then one side comes to have so many.
+fn divided(asked: i64, available: i64, (name, to): (&str, i64)) -> Made {
+    let mut made = begun(&json!({"provider": "kubernetes:replicas"}));
+    let run = json!({"status": {"run": {"replicas": 4}}});
+    patch(&mut made, CANARIES, "web", None, &run);
+    status(&mut made, "Progressing", 50);
+    deployment(&mut made, "web", (asked, available), "web:2");
+    deployment(&mut made, "web-primary", (4, 4), "web:1");
+    size(&mut made, name, to);
+    made
+}
+
+#[test]
+fn where_pods_are_the_weights_nobody_goes_before_others_have_come() {
+    for (available, side, is_bad) in [
+        (2, ("web-primary", 2), false),
+        (1, ("web-primary", 2), true),
+        (2, ("web-primary", 0), true),
+        (2, ("web", 1), false),
+    ] {
+        let made = divided(2, available, side);
+        assert_eq!(objects("T4", &made), is_bad, "{available} {side:?}");
+        assert!(!objects("T6", &made), "{available} {side:?}");
+    }
+    // The new version goes altogether when clients are led to the other one alone.
+    for (leads_to, is_bad) in [("web", true), ("web-primary", false)] {
+        let mut made = divided(2, 2, ("web", 1));
+        lead(&mut made, "web", leads_to);
+        status(&mut made, "Failed", 0);
+        size(&mut made, "web", 0);
+        assert_eq!(objects("T4", &made), is_bad, "{leads_to}");
+    }
+}
+
+#[test]
+fn a_claim_that_ends_with_its_run_changes_no_size() {
+    let mut made = good();
+    let claim = json!({"metadata": {"annotations": {DISRUPTION_CLAIM: "none"}}});
+    let purpose = Some(purpose::SIZE);
+    patch(&mut made, DEPLOYMENTS, "web-primary", purpose, &claim);
+    assert!(!objects("T6", &made));
 }
 
 #[test]

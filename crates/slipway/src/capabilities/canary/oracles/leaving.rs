@@ -58,7 +58,7 @@ fn workload(history: &History, canary: &Canary<'_>, change: &Change, findings: &
 }
 
 /// Whether a Service selects the pods of a workload.
-fn leads_to(service: &Image, workload: &Image) -> bool {
+pub(super) fn leads_to(service: &Image, workload: &Image) -> bool {
     let selector = service.at("/spec/selector").and_then(Value::as_object);
     let labels = workload.at("/spec/template/metadata/labels");
     let has = |(name, value): (&String, &Value)| {

@@ -5,7 +5,8 @@ use slipway_sim::history::{Change, Image};
 use slipway_sim::oracles::{Case, Findings};
 use slipway_sim::routes::{self, WHOLE};
 
-use super::{Canary, DAEMON_SETS, DEPLOYMENTS, Scene, both, most, size};
+use super::leaving::leads_to;
+use super::{Canary, DAEMON_SETS, DEPLOYMENTS, SERVICES, Scene, both, most, size};
 
 /// A workload that the operator has changed: before and after.
 fn resized(change: &Change) -> Option<(&Image, &Image)> {
@@ -30,6 +31,21 @@ pub(in super::super) fn scaled(case: &Case<'_>) -> Findings {
             continue;
         };
         let name = &change.object.2;
+        if canary.is_divided() {
+            let seen = |resource: &str| {
+                let plural = resource.rsplit('/').next().unwrap_or_default();
+                let basis = request.context.basis.get(plural).copied();
+                Scene::at(history, basis.unwrap_or(change.version))
+            };
+            let scenes = [seen(canary.workloads()), seen(SERVICES)];
+            let is_borne = is_borne(&scenes, &canary, (&**name, to));
+            findings.check(change.at, is_borne, || {
+                format!("{name} was scaled from {from} to {to}, and others do not bear its share")
+            });
+            if **name != *canary.target() {
+                continue;
+            }
+        }
         if **name != *canary.target() {
             let wanted = now.workload(&canary, &canary.target()).map_or(0, size);
             let holds = canary.phase() == "Promoting" && to >= wanted.max(1);
@@ -69,6 +85,29 @@ pub(in super::super) fn scaled(case: &Case<'_>) -> Findings {
     findings
 }
 
+/// Where the numbers of pods are the weights, whether there are as many as before the run without those that go: by what had been
+/// seen of workloads, and of the Service that clients know. Whoever goes altogether is not led to any more.
+fn is_borne(
+    [workloads, services]: &[Scene<'_>; 2],
+    canary: &Canary<'_>,
+    (name, to): (&str, i64),
+) -> bool {
+    let (target, serving) = (canary.target(), canary.primary());
+    let other = if *name == *target { &serving } else { &target };
+    let others = workloads
+        .workload(canary, other)
+        .map_or(0, |one| one.number("/status/availableReplicas"));
+    if to > 0 {
+        return others + to >= canary.image.number("/status/run/replicas");
+    }
+    let apex = services.object(canary, SERVICES, &canary.apex());
+    let going = workloads.workload(canary, name);
+    let is_led = apex
+        .zip(going)
+        .is_some_and(|(apex, going)| leads_to(apex, going));
+    *name == *target && !is_led
+}
+
 /// Whether somebody is there to serve.
 fn serves(scene: &Scene<'_>, canary: &Canary<'_>) -> bool {
     let serving = scene.workload(canary, &canary.primary());
@@ -77,7 +116,8 @@ fn serves(scene: &Scene<'_>, canary: &Canary<'_>) -> bool {
     })
 }
 
-/// T6. Replicas of the new version come and go in the phases for that, which were written before.
+/// T6. Replicas of the new version come and go in the phases for that, which were written before; where their numbers are the weights,
+/// also with each share.
 pub(in super::super) fn remembered(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
@@ -93,14 +133,23 @@ pub(in super::super) fn remembered(case: &Case<'_>) -> Findings {
         let Some(canary) = scene.of(&change.object) else {
             continue;
         };
-        let grows = size(after) > size(before);
+        let (from, to) = (size(before), size(after));
+        if to == from {
+            // A claim that lasts longer, or ends.
+            continue;
+        }
+        let grows = to > from;
         let mut phases = if grows {
             vec!["Progressing", "WaitingPromotion", "Promoting", "Failed"]
         } else {
             vec!["Initializing", "Finalising", "Failed"]
         };
         if canary.is("/status/run/draining") {
-            phases.push("Progressing");
+            phases.extend(["Progressing", "Waiting", "Succeeded"]);
+        }
+        if canary.is_divided() {
+            // Each side has its share, and what serves has all of them again at the end.
+            phases.extend(["Progressing", "WaitingPromotion", "Finalising"]);
         }
         let phase = canary.phase();
         findings.check(change.at, phases.contains(&phase), || {
