@@ -222,7 +222,7 @@ impl Stand {
         // Nothing is put away where what is to be made cannot be.
         let (provider, route) = (self.asked.provider, &self.route);
         let routed = router::ensure(provider, route, seen.objects, Weights::SOURCE);
-        if let Err(error @ CannotRoute::NotOurs { .. }) = routed {
+        if let Err(error @ (CannotRoute::NotOurs { .. } | CannotRoute::Spec(_))) = routed {
             return Err(error.into());
         }
         foreign_scaler(seen, self).map_or(Ok(()), Err)
