@@ -245,13 +245,13 @@ fn measure(wiring: &Wiring, chosen: &[Scenario]) -> ExitCode {
     for scenario in chosen {
         let start = now();
         let prepared = runner::prepare(scenario, wiring).unwrap();
-        let setup = now() - start;
+        let setup = now().saturating_sub(start);
         let start = now();
         let mut last = None;
         for _ in 0..RUNS {
             last = Some(runner::play(scenario, wiring, &prepared, &calm).unwrap());
         }
-        let whole = (now() - start) / RUNS;
+        let whole = now().saturating_sub(start) / RUNS;
         let last = last.unwrap();
         let start = now();
         for _ in 0..RUNS {
@@ -259,7 +259,7 @@ fn measure(wiring: &Wiring, chosen: &[Scenario]) -> ExitCode {
                 .oracles
                 .judge(scenario, &last.history, Some(&last.history));
         }
-        let judged = (now() - start) / RUNS;
+        let judged = now().saturating_sub(start) / RUNS;
         println!(
             "{:24} {:>5} requests, set up {setup:.1?}, play {whole:.1?}, judge {judged:.1?}; {} changes",
             scenario.name,
