@@ -13,6 +13,7 @@ use slipway_kernel::member::Member;
 use tokio::sync::mpsc;
 
 use super::Execution;
+use crate::channel::Channel;
 use crate::engine::{Said, identify};
 use crate::message::Message;
 use crate::state::{Asked, Shared};
@@ -70,7 +71,7 @@ pub(crate) async fn is_meant(
     shared: &Shared,
     inbox: &mpsc::UnboundedSender<Message>,
     (cluster, controller): (&ClusterId, &str),
-    client: &kube::Client,
+    client: &Channel,
 ) -> bool {
     let (member, run, doubts) = {
         let state = shared.lock();

@@ -50,9 +50,9 @@ pub(crate) struct Asked {
 #[derive(Debug)]
 pub(crate) struct Membership {
     /// How it is reached: as the first of those who name it says.
-    pub(crate) member: Member,
+    pub(crate) member: Arc<Member>,
     /// As each controller names it that works on it. Each has an object of its own, by which it was confirmed or not.
-    pub(crate) named: BTreeMap<&'static str, Member>,
+    pub(crate) named: BTreeMap<&'static str, Arc<Member>>,
     /// The number of the connection to it.
     pub(crate) run: u64,
     pub(crate) state: MemberState,
@@ -74,8 +74,8 @@ pub(crate) struct Membership {
 impl Membership {
     /// One that has not been tried yet.
     pub(crate) fn new(
-        member: Member,
-        named: BTreeMap<&'static str, Member>,
+        member: Arc<Member>,
+        named: BTreeMap<&'static str, Arc<Member>>,
         now: Timestamp,
     ) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl Membership {
 
     /// Whether a controller may write to it: it is the cluster that was confirmed to that one, and all of it is known.
     pub(crate) fn is_open_to(&self, controller: &str) -> bool {
-        let is_confirmed = |member: &Member| self.state.is_confirmed(member);
+        let is_confirmed = |member: &Arc<Member>| self.state.is_confirmed(member);
         self.state.synced && self.named.get(controller).is_some_and(is_confirmed)
     }
 
@@ -115,8 +115,11 @@ impl Membership {
     }
 
     /// Whether another uid is confirmed to somebody by these.
-    pub(crate) fn is_confirmed_otherwise(&self, named: &BTreeMap<&'static str, Member>) -> bool {
-        let confirmed = |all: &BTreeMap<&'static str, Member>| {
+    pub(crate) fn is_confirmed_otherwise(
+        &self,
+        named: &BTreeMap<&'static str, Arc<Member>>,
+    ) -> bool {
+        let confirmed = |all: &BTreeMap<&'static str, Arc<Member>>| {
             let all = all.iter();
             let all = all.map(|(name, member)| (*name, member.confirmed.clone()));
             all.collect::<Vec<_>>()

@@ -1,0 +1,209 @@
+//! On pipes instead of sockets, in virtual time.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::sync::atomic::AtomicBool;
+
+use h2::server::{self, SendResponse};
+use http_body_util::BodyExt;
+use tokio::io::duplex;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::sleep;
+
+use super::*;
+
+/// Somebody who answers, at the other ends of all connections.
+#[derive(Clone, Default)]
+struct Server {
+    /// Connections that were made.
+    made: Arc<AtomicUsize>,
+    /// Those that have not ended.
+    open: Arc<AtomicUsize>,
+    /// Nothing is read or said any more.
+    is_mute: Arc<AtomicBool>,
+    /// The connection is ended.
+    ends: Arc<Notify>,
+}
+
+impl Server {
+    fn wire(&self, tell: mpsc::UnboundedSender<Request<RecvStream>>) -> Arc<Wire> {
+        let server = self.clone();
+        let dial: Dial = Box::new(move || {
+            let (near, far) = duplex(64 * 1024);
+            tokio::spawn(server.clone().serve(far, tell.clone()));
+            Box::pin(async move { Ok(Box::new(near) as Box<dyn Stream>) })
+        });
+        let address = Uri::from_static("https://north.example:6443/clusters/north/");
+        let headers = vec![(
+            HeaderName::from_static("x-whose"),
+            HeaderValue::from_static("ours"),
+        )];
+        let wire = Wire::new((dial, Duration::from_secs(10)), &address, headers);
+        Arc::new(wire.unwrap())
+    }
+
+    async fn serve(
+        self,
+        stream: tokio::io::DuplexStream,
+        tell: mpsc::UnboundedSender<Request<RecvStream>>,
+    ) {
+        self.made.fetch_add(1, Ordering::SeqCst);
+        self.open.fetch_add(1, Ordering::SeqCst);
+        let mut connection = server::handshake(stream).await.unwrap();
+        let mut streams = Vec::new();
+        loop {
+            let asked = tokio::select! {
+                biased;
+                () = self.ends.notified() => break,
+                asked = poll_fn(|cx| {
+                    if self.is_mute.load(Ordering::SeqCst) {
+                        return Poll::Pending;
+                    }
+                    connection.poll_accept(cx)
+                }) => asked,
+            };
+            let Some(Ok((request, answer))) = asked else {
+                break;
+            };
+            streams.extend(answered(&request, answer));
+            let _ = tell.send(request);
+        }
+        self.open.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Answers; a stream is kept.
+fn answered(
+    request: &Request<RecvStream>,
+    mut answer: SendResponse<Bytes>,
+) -> Option<h2::SendStream<Bytes>> {
+    let mut body = answer.send_response(Response::new(()), false).unwrap();
+    let is_stream = request.uri().path().ends_with("stream");
+    body.send_data(Bytes::from_static(b"said"), !is_stream)
+        .unwrap();
+    is_stream.then_some(body)
+}
+
+fn get(path: &'static str) -> Request<kube::client::Body> {
+    Request::get(path)
+        .body(kube::client::Body::empty())
+        .unwrap()
+}
+
+/// Asks, and reads all that is said.
+async fn ask(wire: &Arc<Wire>) -> Bytes {
+    let answer = wire.send(get("/api?limit=1")).await.unwrap();
+    answer.into_body().collect().await.unwrap().to_bytes()
+}
+
+async fn secs(seconds: u64) {
+    sleep(Duration::from_secs(seconds)).await;
+}
+
+fn count(of: &AtomicUsize) -> usize {
+    of.load(Ordering::SeqCst)
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_share_a_connection_and_say_where_they_go_and_whose_they_are() {
+    let (server, (tell, mut told)) = (Server::default(), mpsc::unbounded_channel());
+    let wire = server.wire(tell);
+    let (one, other) = tokio::join!(ask(&wire), ask(&wire));
+    assert_eq!((&one[..], &other[..]), (&b"said"[..], &b"said"[..]));
+    let request = Request::post("/api")
+        .body(kube::client::Body::from(b"{}".to_vec()))
+        .unwrap();
+    wire.send(request).await.unwrap();
+    assert_eq!(count(&server.made), 1);
+    let first = told.recv().await.unwrap();
+    let uri = "https://north.example:6443/clusters/north/api?limit=1";
+    assert_eq!(first.uri().to_string(), uri);
+    assert_eq!(first.headers()["x-whose"], "ours");
+    assert!(!first.headers().contains_key(CONTENT_LENGTH));
+    let _ = told.recv().await.unwrap();
+    let last = told.recv().await.unwrap();
+    assert_eq!(last.headers()[CONTENT_LENGTH], "2");
+    let said = last.into_body().data().await.unwrap().unwrap();
+    assert_eq!(&said[..], b"{}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_has_ended_is_made_anew() {
+    let (server, (tell, _told)) = (Server::default(), mpsc::unbounded_channel());
+    let wire = server.wire(tell);
+    let stream = wire.send(get("/stream")).await.unwrap();
+    server.ends.notify_one();
+    secs(1).await;
+    let mut stream = stream.into_body();
+    let mut ended = stream.frame().await;
+    if let Some(Ok(_)) = ended {
+        ended = stream.frame().await;
+    }
+    assert!(matches!(ended, Some(Err(_))), "it was cut off");
+    ask(&wire).await;
+    assert_eq!(count(&server.made), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_nobody_uses_is_closed_and_one_with_a_stream_is_not() {
+    let (server, (tell, _told)) = (Server::default(), mpsc::unbounded_channel());
+    let wire = server.wire(tell);
+    ask(&wire).await;
+    secs(80).await;
+    ask(&wire).await;
+    secs(80).await;
+    assert_eq!(count(&server.open), 1);
+    secs(15).await;
+    assert_eq!(count(&server.open), 0);
+    let stream = wire.send(get("/stream")).await.unwrap();
+    assert_eq!((count(&server.made), count(&server.open)), (2, 1));
+    secs(3_600).await;
+    assert_eq!((count(&server.made), count(&server.open)), (2, 1));
+    drop(stream);
+    secs(180).await;
+    assert_eq!(count(&server.open), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_says_nothing_is_asked_and_given_up() {
+    let (server, (tell, _told)) = (Server::default(), mpsc::unbounded_channel());
+    let wire = server.wire(tell);
+    let mut stream = wire.send(get("/stream")).await.unwrap().into_body();
+    assert!(matches!(stream.frame().await, Some(Ok(_))));
+    secs(600).await;
+    server.is_mute.store(true, Ordering::SeqCst);
+    let began = Instant::now();
+    assert!(matches!(stream.frame().await, Some(Err(_))));
+    let took = began.elapsed();
+    assert!(took <= PING_EVERY + PING_ANSWER, "{took:?}");
+    server.is_mute.store(false, Ordering::SeqCst);
+    ask(&wire).await;
+    assert_eq!(count(&server.made), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_left_of_a_way_that_nobody_has_any_more() {
+    let (server, (tell, _told)) = (Server::default(), mpsc::unbounded_channel());
+    let wire = server.wire(tell);
+    let stream = wire.send(get("/stream")).await.unwrap();
+    ask(&wire).await;
+    drop(wire);
+    secs(1).await;
+    assert_eq!(count(&server.open), 1, "somebody listens");
+    drop(stream);
+    secs(1).await;
+    assert_eq!(count(&server.open), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_cannot_be_reached_in_time_is_not_waited_for() {
+    let dial: Dial = Box::new(|| Box::pin(std::future::pending()));
+    let address = Uri::from_static("https://north.example");
+    let wire = Wire::new((dial, Duration::from_secs(10)), &address, Vec::new());
+    let error = Arc::new(wire.unwrap())
+        .send(get("/api"))
+        .await
+        .err()
+        .unwrap();
+    let said = format!("{error:?}");
+    assert!(said.contains("no connection within 10s"), "{said}");
+}
