@@ -97,6 +97,9 @@ impl Connect for Anchorage {
             return Err(Unconnected(format!("there is no cluster {name}")));
         };
         let bottleneck = self.bottleneck.clone();
-        Ok(self.sockets.client(address, token.trim(), bottleneck).into())
+        Ok(self
+            .sockets
+            .client(address, token.trim(), bottleneck)
+            .into())
     }
 }
