@@ -74,6 +74,10 @@ struct Life {
     began: Instant,
     /// When something last came, in milliseconds after that.
     heard: AtomicU64,
+    /// When somebody last began to use it; likewise.
+    asked: AtomicU64,
+    /// When somebody last ceased to use it; likewise.
+    left: AtomicU64,
     /// Requests and streams under way.
     users: AtomicUsize,
 }
@@ -83,26 +87,51 @@ impl Life {
         Self {
             began: Instant::now(),
             heard: AtomicU64::new(0),
+            asked: AtomicU64::new(0),
+            left: AtomicU64::new(0),
             users: AtomicUsize::new(0),
         }
     }
 
-    fn hear(&self) {
+    fn note(&self, moment: &AtomicU64) {
         let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.heard.store(now, Ordering::Relaxed);
+        moment.store(now, Ordering::Relaxed);
+    }
+
+    fn at(&self, moment: &AtomicU64) -> Instant {
+        self.began + Duration::from_millis(moment.load(Ordering::Relaxed))
+    }
+
+    /// Something has come.
+    fn hear(&self) {
+        self.note(&self.heard);
     }
 
     fn heard(&self) -> Instant {
-        self.began + Duration::from_millis(self.heard.load(Ordering::Relaxed))
+        self.at(&self.heard)
     }
 
     fn is_used(&self) -> bool {
         self.users.load(Ordering::Acquire) > 0
     }
 
+    /// Whether something should come: somebody waits, or has given up waiting, and nothing has come since.
+    fn is_awaited(&self) -> bool {
+        self.is_used() || self.at(&self.asked) > self.heard()
+    }
+
     /// When something has to be done if nothing comes.
     fn due(&self) -> Instant {
-        self.heard() + if self.is_used() { PING_EVERY } else { IDLE }
+        if self.is_awaited() {
+            self.heard() + PING_EVERY
+        } else {
+            self.at(&self.left) + IDLE
+        }
+    }
+
+    /// When it has to be looked at again: whoever begins to use it meanwhile waits no longer than others.
+    fn next(&self) -> Instant {
+        self.due().min(Instant::now() + PING_EVERY)
     }
 }
 
@@ -112,13 +141,15 @@ struct Use(Arc<Life>);
 impl Use {
     fn of(life: &Arc<Life>) -> Self {
         life.users.fetch_add(1, Ordering::AcqRel);
+        life.note(&life.asked);
         Self(life.clone())
     }
 }
 
 impl Drop for Use {
     fn drop(&mut self) {
-        self.0.hear();
+        // Whoever gives up has heard nothing.
+        self.0.note(&self.0.left);
         self.0.users.fetch_sub(1, Ordering::AcqRel);
     }
 }
@@ -254,7 +285,7 @@ async fn drive<T>(
     let mut is_unwanted = false;
     // Whether the member has been asked whether it is there.
     let mut is_asked = false;
-    let mut rest = pin!(sleep_until(life.due()));
+    let mut rest = pin!(sleep_until(life.next()));
     loop {
         tokio::select! {
             biased;
@@ -267,24 +298,32 @@ async fn drive<T>(
                 }
                 is_asked = false;
                 life.hear();
-                rest.as_mut().reset(life.due());
+                rest.as_mut().reset(life.next());
             }
             () = &mut rest => {
-                let due = life.due();
-                if is_asked {
-                    return;
-                }
-                if Instant::now() < due {
-                    rest.as_mut().reset(due);
-                } else if life.is_used() {
+                let now = Instant::now();
+                let next = if is_asked {
+                    // The answer may be behind much else that comes.
+                    let last = life.heard() + PING_ANSWER;
+                    if last <= now {
+                        return;
+                    }
+                    last
+                } else if now < life.due() {
+                    life.next()
+                } else if life.is_awaited() {
                     is_asked = pings.send_ping(Ping::opaque()).is_ok();
-                    rest.as_mut().reset(Instant::now() + PING_ANSWER);
+                    now + PING_ANSWER
+                } else if is_unwanted {
+                    // It should have ended by itself, and whoever is there does not let it.
+                    return;
                 } else {
                     if let Some(wire) = wire.upgrade() {
                         wire.forget(&life);
                     }
-                    rest.as_mut().reset(Instant::now() + IDLE);
-                }
+                    now + PING_EVERY
+                };
+                rest.as_mut().reset(next);
             }
         }
     }

@@ -6,10 +6,13 @@ use std::sync::atomic::AtomicBool;
 use h2::server::{self, SendResponse};
 use http_body_util::BodyExt;
 use tokio::io::duplex;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::sleep;
 
 use super::*;
+
+/// A large answer: more than may be on its way.
+const LARGE: usize = 2 << 20;
 
 /// Somebody who answers, at the other ends of all connections.
 #[derive(Clone, Default)]
@@ -22,6 +25,8 @@ struct Server {
     is_mute: Arc<AtomicBool>,
     /// The connection is ended.
     ends: Arc<Notify>,
+    /// Whether somebody has given up a stream.
+    reset: Arc<watch::Sender<bool>>,
 }
 
 impl Server {
@@ -49,7 +54,6 @@ impl Server {
         self.made.fetch_add(1, Ordering::SeqCst);
         self.open.fetch_add(1, Ordering::SeqCst);
         let mut connection = server::handshake(stream).await.unwrap();
-        let mut streams = Vec::new();
         loop {
             let asked = tokio::select! {
                 biased;
@@ -64,7 +68,9 @@ impl Server {
             let Some(Ok((request, answer))) = asked else {
                 break;
             };
-            streams.extend(answered(&request, answer));
+            if let Some(body) = answered(&request, answer) {
+                tokio::spawn(kept(body, self.reset.clone()));
+            }
             let _ = tell.send(request);
         }
         self.open.fetch_sub(1, Ordering::SeqCst);
@@ -77,10 +83,21 @@ fn answered(
     mut answer: SendResponse<Bytes>,
 ) -> Option<h2::SendStream<Bytes>> {
     let mut body = answer.send_response(Response::new(()), false).unwrap();
-    let is_stream = request.uri().path().ends_with("stream");
-    body.send_data(Bytes::from_static(b"said"), !is_stream)
-        .unwrap();
+    let path = request.uri().path();
+    let is_stream = path.ends_with("stream");
+    let said = if path.ends_with("large") {
+        Bytes::from(vec![b'x'; LARGE])
+    } else {
+        Bytes::from_static(b"said")
+    };
+    body.send_data(said, !is_stream).unwrap();
     is_stream.then_some(body)
+}
+
+/// Keeps a stream until nobody wants it any more.
+async fn kept(mut body: h2::SendStream<Bytes>, reset: Arc<watch::Sender<bool>>) {
+    let _ = poll_fn(|cx| body.poll_reset(cx)).await;
+    reset.send_replace(true);
 }
 
 fn get(path: &'static str) -> Request<kube::client::Body> {
@@ -178,6 +195,87 @@ async fn a_member_that_says_nothing_is_asked_and_given_up() {
     server.is_mute.store(false, Ordering::SeqCst);
     ask(&wire).await;
     assert_eq!(count(&server.made), 2);
+}
+
+/// Whoever gives up waiting has heard nothing.
+#[tokio::test(start_paused = true)]
+async fn a_member_that_is_asked_in_vain_again_and_again_is_given_up() {
+    let (server, (tell, _told)) = (Server::default(), mpsc::unbounded_channel());
+    let wire = server.wire(tell);
+    let mut stream = wire.send(get("/stream")).await.unwrap().into_body();
+    assert!(matches!(stream.frame().await, Some(Ok(_))));
+    server.is_mute.store(true, Ordering::SeqCst);
+    let began = Instant::now();
+    let asking = async {
+        for _ in 0..60 {
+            let answer = timeout(Duration::from_secs(10), wire.send(get("/api"))).await;
+            assert!(!matches!(answer, Ok(Ok(_))));
+            secs(1).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        ended = stream.frame() => assert!(matches!(ended, Some(Err(_)))),
+        () = asking => panic!("it is still waited for"),
+    }
+    let took = began.elapsed();
+    let most = PING_EVERY + PING_ANSWER + Duration::from_secs(1);
+    assert!(took < most, "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_is_asked_in_vain_now_and_then_is_given_up() {
+    let (server, (tell, _told)) = (Server::default(), mpsc::unbounded_channel());
+    let wire = server.wire(tell);
+    ask(&wire).await;
+    server.is_mute.store(true, Ordering::SeqCst);
+    for _ in 0..3 {
+        let answer = timeout(Duration::from_secs(1), wire.send(get("/api"))).await;
+        assert!(answer.is_err(), "nobody says anything");
+        secs(29).await;
+    }
+    assert_eq!(
+        count(&server.made),
+        2,
+        "another one, although nobody waited when it was due"
+    );
+}
+
+/// A request that nobody waits for any more leaves nothing behind at the member.
+#[tokio::test(start_paused = true)]
+async fn what_is_given_up_is_ended_at_the_other_end() {
+    let (server, (tell, mut told)) = (Server::default(), mpsc::unbounded_channel());
+    let wire = server.wire(tell);
+    let request = Request::post("/stream")
+        .body(kube::client::Body::from(b"{}".to_vec()))
+        .unwrap();
+    let stream = wire.send(request).await.unwrap();
+    let mut asked = told.recv().await.unwrap().into_body();
+    assert_eq!(&asked.data().await.unwrap().unwrap()[..], b"{}");
+    drop(stream);
+    let mut ended = server.reset.subscribe();
+    ended.wait_for(|reset| *reset).await.unwrap();
+    ask(&wire).await;
+    assert_eq!(count(&server.made), 1, "the connection is the same");
+}
+
+/// Far more than is let in unread, over one connection.
+#[tokio::test(start_paused = true)]
+async fn answers_of_any_size_are_read_one_after_the_other() {
+    let (server, (tell, _told)) = (Server::default(), mpsc::unbounded_channel());
+    let wire = server.wire(tell);
+    for _ in 0..8 {
+        let answer = wire.send(get("/large")).await.unwrap();
+        let said = answer.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(said.len(), LARGE);
+    }
+    // What was not read gives its room back as well.
+    for _ in 0..8 {
+        let answer = wire.send(get("/large")).await.unwrap();
+        assert!(matches!(answer.into_body().frame().await, Some(Ok(_))));
+    }
+    ask(&wire).await;
+    assert_eq!(count(&server.made), 1);
 }
 
 #[tokio::test(start_paused = true)]
