@@ -54,8 +54,6 @@ where
         &mut self,
     ) -> Option<Result<WatchEvent<T>, kube::Error>> {
         loop {
-            // Lines that tell nothing are not waited for, and there may be no end of them.
-            consume_budget().await;
             let line = match self.line().await? {
                 Ok(line) => line,
                 Err(error) => return Some(Err(error)),
@@ -84,6 +82,8 @@ where
     /// The next line; none at the end.
     async fn line(&mut self) -> Option<Result<Bytes, kube::Error>> {
         loop {
+            // What tells nothing, if only empty frames, is not waited for, and there may be no end of it.
+            consume_budget().await;
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
                 let line = self.rest.split_to(end);
                 self.rest.advance(1);

@@ -114,9 +114,12 @@ async fn a_stream_that_is_cut_off_ends_and_one_that_breaks_fails() {
 /// A forged member, or a broken proxy before one, that never pauses.
 #[tokio::test]
 async fn lines_without_end_that_tell_nothing_take_nobody_elses_turn() {
-    let mut lines = Lines::of(Endless(b"\n\n\n"));
-    let mut event = std::pin::pin!(lines.event::<Value>());
-    assert!(poll!(&mut event).is_pending());
+    for nothing in [&b"\n\n\n"[..], b" ", b""] {
+        let mut lines = Lines::of(Endless(nothing));
+        let mut event = std::pin::pin!(lines.event::<Value>());
+        assert!(poll!(&mut event).is_pending(), "{nothing:?}");
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]
