@@ -174,13 +174,14 @@ impl Body for Answer {
     }
 }
 
-/// An answer that is no refusal; a refusal as the API words it.
+/// An answer that is no refusal; a refusal as the API words it. Whoever points elsewhere, as proxies do before people have signed in,
+/// refuses too.
 pub(crate) async fn good<B>(answer: Response<B>) -> Result<Response<B>, kube::Error>
 where
     B: Body<Data = Bytes, Error = kube::Error>,
 {
     let code = answer.status();
-    if !code.is_client_error() && !code.is_server_error() {
+    if code.is_success() {
         return Ok(answer);
     }
     let said = collected(answer).await?;

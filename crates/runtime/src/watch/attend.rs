@@ -9,11 +9,11 @@ use http::{Request, Response};
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use kube::client::Body as Sent;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, timeout};
 
 use super::failure::NoAnswer;
 use super::{Control, Failure, News, WatchKey};
-use crate::channel::{Answer, Carry, Channel};
+use crate::channel::{Answer, Carry, Channel, good};
 use crate::message::Message;
 
 /// A stream on which nothing has come for this long, no bookmark either, is opened again.
@@ -86,13 +86,21 @@ impl Listener {
         self.send(request, false).await
     }
 
-    /// Asks for a stream.
+    /// Asks for a stream. A refusal has to be told in time as well: nobody else looks at the clock meanwhile.
     pub(super) async fn open(
         &self,
         request: Request<Vec<u8>>,
     ) -> Result<Response<Attended>, kube::Error> {
         self.ear.pause().await;
-        self.send(request, true).await
+        let answer = self.send(request, true).await?;
+        let patience = self.ear.control.patience();
+        match timeout(patience, good(answer)).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                self.ear.control.is_late();
+                Err(kube::Error::Service(Box::new(NoAnswer(patience))))
+            }
+        }
     }
 
     async fn send(
