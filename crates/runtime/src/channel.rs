@@ -85,6 +85,15 @@ impl Channel {
         kube::Client::new(service, namespace)
     }
 
+    /// The number of the connection that what is sent next goes over, as far as that can be told: who answers over another one may
+    /// be somebody else. None while it is not known.
+    pub(crate) fn connection(&self) -> Option<u64> {
+        match &self.way {
+            Way::Client(_) => Some(1),
+            Way::Wire(wire) => wire.number(),
+        }
+    }
+
     /// Sends a request, and reads the whole answer.
     pub(crate) async fn request<T: DeserializeOwned>(
         &self,

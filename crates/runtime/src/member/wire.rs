@@ -9,7 +9,7 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -59,6 +59,8 @@ pub(crate) struct Wire {
     /// What is sent with each request.
     headers: Vec<(HeaderName, HeaderValue)>,
     open: Mutex<Option<Open>>,
+    /// How many connections there have been.
+    made: AtomicU64,
 }
 
 /// A connection, as those see it who use it.
@@ -168,7 +170,19 @@ impl Wire {
             prefix: server.path().trim_end_matches('/').to_owned(),
             headers,
             open: Mutex::new(None),
+            made: AtomicU64::new(0),
         })
+    }
+
+    /// The number of the connection that what is sent next goes over, if it does not end before; none while that is not known.
+    pub(crate) fn number(&self) -> Option<u64> {
+        let mut open = self.open.try_lock().ok()?;
+        let mut context = Context::from_waker(Waker::noop());
+        let is_standing = open.as_mut().is_some_and(|open| {
+            let ready = open.sender.poll_ready(&mut context);
+            matches!(ready, Poll::Ready(Ok(())))
+        });
+        Some(self.made.load(Ordering::Acquire) + u64::from(!is_standing))
     }
 
     /// Sends a request; gives the answer as soon as its head is there.
@@ -222,6 +236,7 @@ impl Wire {
             let why = format!("no connection within {:?}", self.patience);
             io::Error::new(io::ErrorKind::TimedOut, why)
         })??;
+        self.made.fetch_add(1, Ordering::AcqRel);
         let (life, (wanted, unwanted)) = (Arc::new(Life::new()), oneshot::channel());
         let using = Use::of(&life);
         tokio::spawn(drive(

@@ -102,10 +102,7 @@ impl Attend {
         let mut known = None;
         loop {
             let timeout = self.shared.settings.request_timeout;
-            let asked = Asked {
-                run: self.run,
-                doubts: self.doubts.last(),
-            };
+            let asked = Asked::now(self.run, &self.doubts, &self.client);
             let said = Box::pin(identify(&self.client, timeout)).await;
             if let Said::Uid(uid) = &said
                 && known.as_ref() != Some(uid)

@@ -161,6 +161,22 @@ async fn a_connection_that_has_ended_is_made_anew() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_sent_next_goes_over_the_connection_that_is_named() {
+    let (server, (tell, _told)) = (Server::default(), mpsc::unbounded_channel());
+    let wire = server.wire(tell);
+    assert_eq!(wire.number(), Some(1));
+    ask(&wire).await;
+    assert_eq!(wire.number(), Some(1));
+    server.ends.notify_one();
+    secs(1).await;
+    assert_eq!(wire.number(), Some(2), "the next has to be made");
+    ask(&wire).await;
+    assert_eq!(wire.number(), Some(2));
+    secs(100).await;
+    assert_eq!(wire.number(), Some(3), "nobody used it");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_connection_that_nobody_uses_is_closed_and_one_with_a_stream_is_not() {
     let (server, (tell, _told)) = (Server::default(), mpsc::unbounded_channel());
     let wire = server.wire(tell);
