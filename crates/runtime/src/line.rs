@@ -31,27 +31,20 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 /// An open connection.
 pub(crate) struct Line {
     stream: TokioIo<Box<dyn Stream>>,
-    is_h2: bool,
 }
 
 impl Line {
-    /// On this, speaking HTTP/2 or not.
-    pub(crate) fn new(stream: impl Stream + 'static, is_h2: bool) -> Self {
+    /// On this.
+    pub(crate) fn new(stream: impl Stream + 'static) -> Self {
         Self {
             stream: TokioIo::new(Box::new(stream)),
-            is_h2,
         }
     }
 }
 
 impl Connection for Line {
     fn connected(&self) -> Connected {
-        let connected = Connected::new();
-        if self.is_h2 {
-            connected.negotiated_h2()
-        } else {
-            connected
-        }
+        Connected::new()
     }
 }
 
