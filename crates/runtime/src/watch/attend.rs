@@ -94,13 +94,11 @@ impl Listener {
         self.ear.pause().await;
         let answer = self.send(request, true).await?;
         let patience = self.ear.control.patience();
-        match timeout(patience, good(answer)).await {
-            Ok(answer) => answer,
-            Err(_) => {
-                self.ear.control.is_late();
-                Err(kube::Error::Service(Box::new(NoAnswer(patience))))
-            }
-        }
+        let Ok(answer) = timeout(patience, good(answer)).await else {
+            self.ear.control.is_late();
+            return Err(kube::Error::Service(Box::new(NoAnswer(patience))));
+        };
+        answer
     }
 
     async fn send(

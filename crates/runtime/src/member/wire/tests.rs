@@ -25,6 +25,10 @@ struct Server {
     is_mute: Arc<AtomicBool>,
     /// The connection is ended.
     ends: Arc<Notify>,
+    /// No more is taken on it, and what is under way goes on.
+    retires: Arc<Notify>,
+    /// So many streams are taken at once, if that is said.
+    most: Option<u32>,
     /// Whether somebody has given up a stream.
     reset: Arc<watch::Sender<bool>>,
 }
@@ -53,11 +57,19 @@ impl Server {
     ) {
         self.made.fetch_add(1, Ordering::SeqCst);
         self.open.fetch_add(1, Ordering::SeqCst);
-        let mut connection = server::handshake(stream).await.unwrap();
+        let mut builder = server::Builder::new();
+        if let Some(most) = self.most {
+            builder.max_concurrent_streams(most);
+        }
+        let mut connection = builder.handshake(stream).await.unwrap();
         loop {
             let asked = tokio::select! {
                 biased;
                 () = self.ends.notified() => break,
+                () = self.retires.notified() => {
+                    connection.graceful_shutdown();
+                    continue;
+                }
                 asked = poll_fn(|cx| {
                     if self.is_mute.load(Ordering::SeqCst) {
                         return Poll::Pending;
@@ -161,6 +173,45 @@ async fn a_connection_that_has_ended_is_made_anew() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_under_way_goes_on_where_no_more_is_taken_and_the_rest_goes_elsewhere() {
+    let (server, (tell, _told)) = (Server::default(), mpsc::unbounded_channel());
+    let wire = server.wire(tell);
+    let mut stream = wire.send(get("/stream")).await.unwrap().into_body();
+    assert!(matches!(stream.frame().await, Some(Ok(_))));
+    server.retires.notify_one();
+    secs(1).await;
+    ask(&wire).await;
+    assert_eq!((count(&server.made), count(&server.open)), (2, 2));
+    let more = timeout(Duration::from_secs(600), stream.frame()).await;
+    assert!(more.is_err(), "it is open, and asked whether it is there");
+    assert_eq!(count(&server.open), 1, "nobody used the other one");
+    drop(stream);
+    secs(1).await;
+    assert_eq!(count(&server.open), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_gives_up_before_there_is_room_takes_none() {
+    let server = Server {
+        most: Some(1),
+        ..Server::default()
+    };
+    let (tell, _told) = mpsc::unbounded_channel();
+    let wire = server.wire(tell);
+    ask(&wire).await;
+    let stream = wire.send(get("/stream")).await.unwrap();
+    for _ in 0..5 {
+        let answer = timeout(Duration::from_secs(1), wire.send(get("/api"))).await;
+        assert!(answer.is_err(), "there is no room");
+    }
+    drop(stream);
+    secs(1).await;
+    let answer = timeout(Duration::from_secs(1), ask(&wire)).await;
+    assert_eq!(&answer.unwrap()[..], b"said");
+    assert_eq!(count(&server.made), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_sent_next_goes_over_the_connection_that_is_named() {
     let (server, (tell, _told)) = (Server::default(), mpsc::unbounded_channel());
     let wire = server.wire(tell);
@@ -229,11 +280,12 @@ async fn a_member_that_is_asked_in_vain_again_and_again_is_given_up() {
             secs(1).await;
         }
     };
-    tokio::select! {
+    let is_given_up = tokio::select! {
         biased;
-        ended = stream.frame() => assert!(matches!(ended, Some(Err(_)))),
-        () = asking => panic!("it is still waited for"),
-    }
+        ended = stream.frame() => matches!(ended, Some(Err(_))),
+        () = asking => false,
+    };
+    assert!(is_given_up);
     let took = began.elapsed();
     let most = PING_EVERY + PING_ANSWER + Duration::from_secs(1);
     assert!(took < most, "{took:?}");
