@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use slipway_kernel::identity::ClusterId;
 use tokio::sync::Semaphore;
 
+use crate::channel::Channel;
 use crate::rights::Rights;
 
 /// How many pages and objects of a member may wait to be taken in.
@@ -14,7 +15,7 @@ const NEWS: usize = 64;
 /// One cluster.
 #[derive(Clone)]
 pub(crate) struct Cluster {
-    pub(crate) client: kube::Client,
+    pub(crate) client: Channel,
     /// Writes in flight; waiting is in order.
     pub(crate) slots: Arc<Semaphore>,
     /// Room for what its watches have told and nobody has taken in.
@@ -27,7 +28,7 @@ pub(crate) struct Cluster {
 pub(crate) struct Clusters(Arc<Mutex<BTreeMap<ClusterId, Cluster>>>);
 
 impl Clusters {
-    pub(crate) fn add(&self, id: ClusterId, client: kube::Client, concurrency: usize) {
+    pub(crate) fn add(&self, id: ClusterId, client: Channel, concurrency: usize) {
         let slots = Arc::new(Semaphore::new(concurrency.max(1)));
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let cluster = Cluster {

@@ -10,6 +10,7 @@
 //! whose outcome is unknown is looked up before anything else is done; refused writes back off; nothing to do means no
 //! request. It does not decide anything: that is the capabilities' part.
 
+pub mod channel;
 mod clusters;
 mod collection;
 pub mod connect;
@@ -46,6 +47,7 @@ pub mod view;
 mod watch;
 pub mod webhook;
 
+pub use channel::Channel;
 pub use connect::Connect;
 pub use environment::Environment;
 pub use error::Error;

@@ -2,16 +2,21 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 use rustls::client::Resumption;
+use rustls::crypto::CryptoProvider;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
+
+/// What all that we open is encrypted with; thousands of connections share it.
+static PROVIDER: LazyLock<Arc<CryptoProvider>> =
+    LazyLock::new(|| Arc::new(rustls::crypto::ring::default_provider()));
 
 /// HTTP/2, as TLS names it.
 pub(crate) const H2: &[u8] = b"h2";
@@ -26,27 +31,20 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 /// An open connection.
 pub(crate) struct Line {
     stream: TokioIo<Box<dyn Stream>>,
-    is_h2: bool,
 }
 
 impl Line {
-    /// On this, speaking HTTP/2 or not.
-    pub(crate) fn new(stream: impl Stream + 'static, is_h2: bool) -> Self {
+    /// On this.
+    pub(crate) fn new(stream: impl Stream + 'static) -> Self {
         Self {
             stream: TokioIo::new(Box::new(stream)),
-            is_h2,
         }
     }
 }
 
 impl Connection for Line {
     fn connected(&self) -> Connected {
-        let connected = Connected::new();
-        if self.is_h2 {
-            connected.negotiated_h2()
-        } else {
-            connected
-        }
+        Connected::new()
     }
 }
 
@@ -85,8 +83,7 @@ pub(crate) fn tls(
     identity: Option<Arc<CertifiedKey>>,
     protocol: &[u8],
 ) -> Result<ClientConfig, rustls::Error> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider)
+    let builder = ClientConfig::builder_with_provider(PROVIDER.clone())
         .with_safe_default_protocol_versions()?
         .with_root_certificates(roots);
     let mut config = match identity {

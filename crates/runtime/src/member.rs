@@ -7,6 +7,7 @@
 mod client;
 mod connect;
 pub mod kubeconfig;
+pub(crate) mod wire;
 
 pub use client::ClientError;
 pub use connect::ByKubeconfig;

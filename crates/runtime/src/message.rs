@@ -10,6 +10,7 @@ use slipway_kernel::identity::{ClusterId, Key, ObjectRef};
 use slipway_kernel::member::Discovery;
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::channel::Channel;
 use crate::connect::Unconnected;
 use crate::election::Taken;
 use crate::engine::{Bumped, Pending, Said};
@@ -40,8 +41,8 @@ pub(crate) enum Message {
     WaitedOut(ClusterId, &'static str, i64),
     /// What a former leader could act on in a cluster has been changed, or could not be.
     Bumped(ClusterId, &'static str, i64, Bumped),
-    /// There is a client for a member, or none can be made; the number is that of the attempt.
-    Connected(ClusterId, u64, Result<kube::Client, Unconnected>),
+    /// There is a way to a member, or none; the number is that of the attempt.
+    Connected(ClusterId, u64, Result<Channel, Unconnected>),
     /// It is time to try again.
     Reconnect(ClusterId, u64),
     /// A member was asked which cluster it is.

@@ -17,6 +17,8 @@ use slipway_kernel::fact::Cause;
 use slipway_kernel::identity::{Kind, ObjectRef};
 use slipway_kernel::parts::Parts;
 
+use crate::channel::Carry;
+
 /// Who writes, as managed fields show it.
 pub(crate) const FIELD_MANAGER: &str = "slipway";
 
@@ -333,7 +335,7 @@ impl ApiRequest {
     }
 
     /// Sends it, and tells how it ended.
-    pub(crate) async fn send(&self, client: &kube::Client, timeout: Duration) -> Outcome {
+    pub(crate) async fn send(&self, client: &impl Carry, timeout: Duration) -> Outcome {
         let request = match self.build() {
             Ok(request) => request,
             Err(refused) => return Outcome::Refused(refused),
@@ -355,10 +357,10 @@ impl ApiRequest {
 
 /// Sends a request; gives the code, how long to wait before the next, and the body.
 pub(crate) async fn exchange(
-    client: &kube::Client,
+    client: &impl Carry,
     request: Request<Body>,
 ) -> Result<(u16, Option<Duration>, Bytes), String> {
-    let response = client.send(request).await.map_err(|e| e.to_string())?;
+    let response = client.carry(request).await.map_err(|e| e.to_string())?;
     let code = response.status().as_u16();
     let after = retry_after(response.headers());
     let body = Limited::new(response.into_body(), LARGEST_ANSWER);

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use slipway_api::purpose::runtime::RIGHTS;
 use tokio::time::Instant;
 
+use crate::channel::Carry;
 use crate::request::{ApiRequest, Outcome, Reason};
 
 /// For how long an answer counts.
@@ -120,7 +121,7 @@ impl Rights {
     /// What became of a request, with a missing right told from other refusals.
     pub(crate) async fn tell_apart(
         &self,
-        client: &kube::Client,
+        client: &impl Carry,
         wanted: &ApiRequest,
         outcome: Outcome,
         timeout: Duration,
@@ -145,7 +146,7 @@ impl Rights {
     /// Whether the API says that this client may not make such a request.
     pub(crate) async fn is_missing(
         &self,
-        client: &kube::Client,
+        client: &impl Carry,
         method: &Method,
         uri: &str,
         timeout: Duration,
@@ -160,7 +161,7 @@ impl Rights {
     /// operator would wait for ever.
     pub(crate) async fn is_hidden_for_long(
         &self,
-        client: &kube::Client,
+        client: &impl Carry,
         (path, timeout): (&str, Duration),
     ) -> bool {
         let Some(access) = Access::of(&Method::GET, path) else {
@@ -181,7 +182,7 @@ impl Rights {
         }
     }
 
-    async fn ask(&self, client: &kube::Client, access: Access, timeout: Duration) -> Word {
+    async fn ask(&self, client: &impl Carry, access: Access, timeout: Duration) -> Word {
         let word = |is_missing: bool| {
             if is_missing {
                 Word::Missing

@@ -11,19 +11,22 @@
 mod attend;
 mod contact;
 mod defined;
+mod events;
 mod failure;
 #[cfg(test)]
 mod flood;
+mod lines;
 mod poll;
 mod whole;
 
 use std::collections::BTreeSet;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::StreamExt;
-use kube::runtime::watcher::{self, Event};
+use kube::runtime::watcher;
 use serde_json::Value;
 use slipway_kernel::identity::{ClusterId, Kind};
 use slipway_kernel::interest::Need;
@@ -32,18 +35,24 @@ use slipway_kernel::store::{Meta, Name};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use crate::channel::Channel;
 use crate::ledger::Places;
 use crate::message::Message;
 use crate::rights::Rights;
 use crate::settings::Backoff;
-pub(crate) use attend::attended;
+pub(crate) use attend::Listener;
 pub(crate) use contact::{Control, SILENCE};
+use events::Event;
 pub(crate) use failure::Failure;
 use poll::Look;
 
-/// What one watch is about.
+/// What one watch is about. It is kept in many places, of each of thousands of clusters: clones share it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct WatchKey {
+pub(crate) struct WatchKey(Arc<Wanted>);
+
+/// Which objects are watched.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Wanted {
     pub(crate) cluster: ClusterId,
     pub(crate) kind: Kind,
     pub(crate) labels: String,
@@ -53,16 +62,30 @@ pub(crate) struct WatchKey {
     pub(crate) name: Option<Arc<str>>,
 }
 
+impl From<Wanted> for WatchKey {
+    fn from(wanted: Wanted) -> Self {
+        Self(Arc::new(wanted))
+    }
+}
+
+impl Deref for WatchKey {
+    type Target = Wanted;
+
+    fn deref(&self) -> &Wanted {
+        &self.0
+    }
+}
+
 impl WatchKey {
     /// What is before all that are about a kind.
     pub(crate) fn first(cluster: &ClusterId, kind: &Kind) -> Self {
-        Self {
+        Self::from(Wanted {
             cluster: cluster.clone(),
             kind: kind.clone(),
             labels: String::new(),
             namespace: String::new(),
             name: None,
-        }
+        })
     }
 
     /// The one object that it is about, if there can be no other.
@@ -159,10 +182,10 @@ const WATCH_SECONDS: u32 = 290;
 /// One watch.
 pub(crate) struct Watch {
     pub(crate) key: WatchKey,
-    /// The one that listens: see [`attended`].
-    pub(crate) client: kube::Client,
+    /// The way to the API that listens.
+    pub(crate) listener: Listener,
     /// The same without that, for what is no part of the watch.
-    pub(crate) plain: kube::Client,
+    pub(crate) plain: Channel,
     pub(crate) need: Need,
     /// The large parts that are not left out of its objects.
     pub(crate) reads: Parts,
@@ -217,8 +240,9 @@ impl Watch {
         let mut polled = false;
         loop {
             let began = Instant::now();
+            // All but the round is seldom, and nothing is kept of it meanwhile.
             let mut end = if self.control.quiet().is_some() {
-                self.look_now_and_then().await
+                Box::pin(self.look_now_and_then()).await
             } else {
                 tokio::select! {
                     biased;
@@ -228,13 +252,13 @@ impl Watch {
             };
             if let End::Unwatchable(look, why) = end {
                 polled = true;
-                end = self.poll(look, why).await;
+                end = Box::pin(self.poll(look, why)).await;
             } else if began.elapsed() > STREAMS {
                 polled = false;
             }
             match end {
-                End::Absent(failure) => end = self.absent(failure).await,
-                End::Forbidden(failure) => end = self.forbidden(failure).await,
+                End::Absent(failure) => end = Box::pin(self.absent(failure)).await,
+                End::Forbidden(failure) => end = Box::pin(self.forbidden(failure)).await,
                 _ => {}
             }
             if began.elapsed() > BACKOFF.most * 2 {
@@ -298,15 +322,13 @@ impl Watch {
                     listed = false;
                     News::Listing(self.places.last())
                 }
-                Ok(Some(Ok(Event::InitApply(object)))) => {
-                    self.control.note(&object);
-                    list.add(object);
-                    if list.page.len() < PAGE as usize {
-                        continue;
+                Ok(Some(Ok(Event::Page(objects)))) => {
+                    if !self.take_page(&mut list, objects).await {
+                        return End::Deaf;
                     }
-                    News::Page(std::mem::take(&mut list.page))
+                    continue;
                 }
-                Ok(Some(Ok(Event::InitDone))) => {
+                Ok(Some(Ok(Event::Done))) => {
                     listed = true;
                     self.control.seen.store(true, Ordering::Release);
                     self.tell_much(News::Page(std::mem::take(&mut list.page)))
@@ -350,6 +372,22 @@ impl Watch {
                 return End::Deaf;
             }
         }
+    }
+
+    /// Tells a page of a list, in as many parts as it takes: some servers send more than they are asked for. Gives whether somebody
+    /// listens.
+    async fn take_page(&self, list: &mut List, objects: Vec<Value>) -> bool {
+        for object in objects {
+            self.control.note(&object);
+            list.add(object);
+            if list.page.len() >= PAGE as usize {
+                let page = News::Page(std::mem::take(&mut list.page));
+                if !self.tell_much(page).await {
+                    return false;
+                }
+            }
+        }
+        true
     }
 
     fn tell(&self, news: News) -> bool {
@@ -419,18 +457,5 @@ impl Watch {
             }
             _ => None,
         }
-    }
-
-    fn config(&self) -> watcher::Config {
-        let mut config = watcher::Config::default()
-            .timeout(WATCH_SECONDS)
-            .page_size(PAGE);
-        if !self.key.labels.is_empty() {
-            config = config.labels(&self.key.labels);
-        }
-        if let Some(name) = &self.key.name {
-            config = config.fields(&format!("metadata.name={name}"));
-        }
-        config
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use kube::Client;
 use serde_json::{Value, json};
 use slipway_e2e::client::connected_by;
 use slipway_kernel::address::AllowedHosts;
@@ -12,7 +11,7 @@ use slipway_kernel::member::Member;
 use slipway_runtime::connect::{Connect, Unconnected};
 use slipway_runtime::link::Link;
 use slipway_runtime::member::Kubeconfig;
-use slipway_runtime::{Environment, Operator, Settings, View};
+use slipway_runtime::{Channel, Environment, Operator, Settings, View};
 
 use crate::flotilla::{Flotilla, PLACE};
 use crate::role;
@@ -28,14 +27,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 struct Members;
 
 impl Connect for Members {
-    fn connect(&self, _: &Member, credentials: &[u8]) -> Result<Client, Unconnected> {
+    fn connect(&self, _: &Member, credentials: &[u8]) -> Result<Channel, Unconnected> {
         let config = Kubeconfig::parse(credentials, &AllowedHosts::any());
         let config = config.map_err(|error| Unconnected(error.to_string()))?;
         let link = Link {
             request_timeout: PATIENCE,
             agent: "slipway-bench",
         };
-        let made = config.client(&link);
+        let made = config.channel(&link);
         made.map_err(|error| Unconnected(error.to_string()))
     }
 }

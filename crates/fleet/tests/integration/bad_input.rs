@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use slipway_kernel::address::AllowedHosts;
 use slipway_kernel::member::Member;
+use slipway_runtime::Channel;
 use slipway_runtime::connect::{Connect, Unconnected};
 use slipway_runtime::link::Link;
 use slipway_runtime::member::ByKubeconfig;
@@ -24,7 +25,7 @@ const REMOTES: &str = "/apis/fleet.squaremo.dev/v1alpha1/namespaces/fleet/remote
 struct Strict(Lines);
 
 impl Connect for Strict {
-    fn connect(&self, member: &Member, credentials: &[u8]) -> Result<kube::Client, Unconnected> {
+    fn connect(&self, member: &Member, credentials: &[u8]) -> Result<Channel, Unconnected> {
         if credentials == ADMIN.as_bytes() {
             return self.0.connect(member, credentials);
         }

@@ -1,6 +1,7 @@
 //! Takes in what watches tell.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -193,7 +194,7 @@ impl Engine {
         for store in self.stores(key) {
             let seen = state.stores.store_mut(&store);
             if seen.is_some_and(|store| observe(store, object) == Change::Changed) {
-                state.changes.push((store, meta.clone()));
+                state.changes.push((store.as_ref().clone(), meta.clone()));
                 is_new = true;
             }
         }
@@ -219,7 +220,7 @@ impl Engine {
         }
     }
 
-    fn stores(&self, key: &WatchKey) -> Vec<StoreKey> {
+    fn stores(&self, key: &WatchKey) -> Vec<Arc<StoreKey>> {
         let site = self.sites.get(&key.cluster);
         let watched = site.and_then(|site| site.watches.get(key));
         watched.map_or_else(Vec::new, |w| w.stores.keys().cloned().collect())
@@ -253,7 +254,7 @@ impl Engine {
             });
             for meta in gone.unwrap_or_default() {
                 state.look_at(&reference(key, &meta));
-                state.changes.push((store.clone(), meta));
+                state.changes.push((store.as_ref().clone(), meta));
             }
         }
         // Only now are those out that the restored storage does not have.
@@ -360,7 +361,7 @@ impl Engine {
                 None => store.forget_extent(&key.namespace),
             });
             for meta in gone.unwrap_or_default() {
-                state.changes.push((store.clone(), meta));
+                state.changes.push((store.as_ref().clone(), meta));
             }
         }
         state.restored(key, u64::MAX, self.shared.environment.now());
@@ -394,9 +395,10 @@ impl Engine {
 }
 
 fn watch<'a>(state: &'a State, key: &WatchKey) -> Option<&'a WatchState> {
-    state.of(&key.cluster)?.watches.get(key)
+    state.of(&key.cluster)?.watches.get(key).map(AsRef::as_ref)
 }
 
 fn watch_mut<'a>(state: &'a mut State, key: &WatchKey) -> Option<&'a mut WatchState> {
-    state.of_mut(&key.cluster)?.watches.get_mut(key)
+    let known = state.of_mut(&key.cluster)?;
+    known.watches.get_mut(key).map(AsMut::as_mut)
 }

@@ -16,6 +16,7 @@ mod openness;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{AbortHandle, abortable};
@@ -26,10 +27,10 @@ use tokio::time::Instant;
 
 use super::Engine;
 use super::site::Site;
+use crate::channel::Channel;
 use crate::connect::Unconnected;
 use crate::environment::after;
 use crate::message::Message;
-use crate::metrics::client::measured;
 use crate::settings::{Backoff, Quiet};
 use crate::state::{ClusterState, Membership};
 
@@ -45,7 +46,7 @@ const BACKOFF: Backoff = Backoff {
 /// Which clusters are named, and by whom.
 #[derive(Debug, Default)]
 pub(super) struct Members {
-    named: BTreeMap<ClusterId, BTreeMap<&'static str, Member>>,
+    named: BTreeMap<ClusterId, BTreeMap<&'static str, Arc<Member>>>,
 }
 
 /// How a member is reached.
@@ -143,10 +144,10 @@ impl Engine {
         let by = self.members.named.entry(cluster.clone()).or_default();
         let before = match member {
             Some(member) => {
-                if by.get(controller) == Some(&member) {
+                if by.get(controller).is_some_and(|known| **known == member) {
                     return;
                 }
-                by.insert(controller, member)
+                by.insert(controller, Arc::new(member))
             }
             None => by.remove(controller),
         };
@@ -230,8 +231,8 @@ impl Engine {
     fn add_member(
         &mut self,
         cluster: &ClusterId,
-        member: Member,
-        named: BTreeMap<&'static str, Member>,
+        member: Arc<Member>,
+        named: BTreeMap<&'static str, Arc<Member>>,
     ) {
         let now = self.shared.environment.now();
         let (name, object) = (cluster.as_str(), &member.object);
@@ -285,7 +286,7 @@ impl Engine {
         let shared = self.shared.clone();
         let connecting = async move {
             let made = credentials::client(&home.client, &connect, &member, timeout).await;
-            let made = made.map(|client| measured(client, &shared));
+            let made = made.map(|channel| channel.measured(&shared));
             Message::Connected(id, run, made)
         };
         let (connecting, end) = abortable(connecting);
@@ -317,7 +318,7 @@ impl Engine {
         &mut self,
         cluster: &ClusterId,
         run: u64,
-        made: Result<kube::Client, Unconnected>,
+        made: Result<Channel, Unconnected>,
     ) {
         if !self.is_current(cluster, run) {
             return;

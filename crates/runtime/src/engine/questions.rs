@@ -243,7 +243,7 @@ impl Engine {
             return self.gatherer.clone();
         }
         match self.clusters.get(cluster) {
-            Some(reached) => self.gatherer.elsewhere(reached.client),
+            Some(reached) => self.gatherer.elsewhere(reached.client.client("default")),
             None => Arc::new(Nobody),
         }
     }

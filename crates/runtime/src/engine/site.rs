@@ -22,7 +22,7 @@ use super::outage::Outages;
 use crate::clusters::Cluster;
 use crate::message::Message;
 use crate::state::{StoreSelector, Trust, WatchState};
-use crate::watch::{Control, Times, Watch, WatchKey, attended};
+use crate::watch::{Control, Listener, Times, Wanted, Watch, WatchKey};
 
 /// How long one page of a list may take.
 const LIST_PATIENCE: Duration = Duration::from_secs(30);
@@ -34,7 +34,7 @@ pub(super) type User = (&'static str, bool);
 pub(super) struct Watched {
     pub(super) control: Arc<Control>,
     /// What is fed by it, and for whom.
-    pub(super) stores: BTreeMap<StoreKey, BTreeSet<User>>,
+    pub(super) stores: BTreeMap<Arc<StoreKey>, BTreeSet<User>>,
     /// What some projection of its objects reads, and what is read of them.
     reads: Parts,
     is_read: Parts,
@@ -55,11 +55,11 @@ pub(super) struct Feeds {
     selection: String,
 }
 
-/// One cluster.
+/// One cluster. A node of a map has room for eleven, and most clusters have one or two of each: so what is large is beside it.
 #[derive(Default)]
 pub(super) struct Site {
-    pub(super) watches: BTreeMap<WatchKey, Watched>,
-    pub(super) feeds: BTreeMap<StoreKey, Feeds>,
+    pub(super) watches: BTreeMap<WatchKey, Box<Watched>>,
+    pub(super) feeds: BTreeMap<Arc<StoreKey>, Box<Feeds>>,
     /// What each controller cannot do without, and all that it sees, as far as that is known from the start.
     pub(super) needs: BTreeMap<&'static str, BTreeSet<WatchKey>>,
     /// What each controller has asked to see at run time.
@@ -116,14 +116,14 @@ impl Engine {
         let (namespaces, keys) = self.watch_keys(cluster, interest);
         let store = {
             let mut state = self.shared.lock();
-            let store = state.stores.open(cluster, interest);
+            let store = Arc::new(state.stores.open(cluster, interest));
             let selector = StoreSelector {
                 labels: Selector::parse(&interest.labels),
                 named: keys.iter().any(|key| key.name.is_some()),
                 namespaces,
             };
             if let Some(known) = state.of_mut(cluster) {
-                known.selectors.insert(store.clone(), selector);
+                known.selectors.insert(store.clone(), Box::new(selector));
             }
             store
         };
@@ -147,13 +147,15 @@ impl Engine {
         for key in &keys {
             feeds.watches.insert(key.clone());
             let run = self.runs;
-            let watched = site.watches.entry(key.clone()).or_insert_with(|| Watched {
-                control: Arc::new(Control::new(run)),
-                stores: BTreeMap::new(),
-                reads: Parts::NONE,
-                is_read: Parts::NONE,
-                need: Need::Optional,
-                end: None,
+            let watched = site.watches.entry(key.clone()).or_insert_with(|| {
+                Box::new(Watched {
+                    control: Arc::new(Control::new(run)),
+                    stores: BTreeMap::new(),
+                    reads: Parts::NONE,
+                    is_read: Parts::NONE,
+                    need: Need::Optional,
+                    end: None,
+                })
             });
             self.runs += 1;
             watched
@@ -185,12 +187,14 @@ impl Engine {
         let only = interest.only.as_ref().map(|(_, name)| name.as_str());
         let own = interest.own.as_ref().or(interest.named.as_ref());
         let name: Option<Arc<str>> = only.or(own.map(Cow::as_ref)).map(Arc::from);
-        let keys = places.into_iter().map(|namespace| WatchKey {
-            cluster: cluster.clone(),
-            kind: interest.kind.clone(),
-            labels: interest.labels.clone(),
-            namespace,
-            name: name.clone(),
+        let keys = places.into_iter().map(|namespace| {
+            WatchKey::from(Wanted {
+                cluster: cluster.clone(),
+                kind: interest.kind.clone(),
+                labels: interest.labels.clone(),
+                namespace,
+                name: name.clone(),
+            })
         });
         (namespaces, keys.collect())
     }
@@ -231,16 +235,17 @@ impl Engine {
             let Some(known) = all.of_mut(&cluster) else {
                 return;
             };
-            known.watches.insert(key.clone(), state);
+            known.watches.insert(key.clone(), Box::new(state));
             known.ledger.places()
         };
-        let client = &reached.client;
-        let listens = attended(client.clone(), key.clone(), &control, self.sender.clone());
+        let plain = reached.client.clone();
+        let (news, ear) = (self.sender.clone(), control.clone());
+        let listener = Listener::new(plain.clone(), key.clone(), ear, news);
         let settings = &self.shared.settings;
         let watch = Watch {
             rights: reached.rights.clone(),
-            client: listens,
-            plain: client.clone(),
+            listener,
+            plain,
             need,
             reads: watched.reads,
             times: Times {
@@ -420,7 +425,7 @@ impl Engine {
             site.returning.remove(key);
             known.forget_watch(key);
         } else if let Some(watch) = known.watches.get_mut(key) {
-            watch.stores.retain(|known| known != store);
+            watch.stores.retain(|known| **known != *store);
         }
     }
 
@@ -454,7 +459,7 @@ impl Engine {
         for key in &keys {
             known.forget_watch(key);
         }
-        let stores: Vec<StoreKey> = known.selectors.keys().cloned().collect();
+        let stores: Vec<Arc<StoreKey>> = known.selectors.keys().cloned().collect();
         for store in stores {
             if let Some(store) = state.stores.store_mut(&store) {
                 store.set_synced(false);

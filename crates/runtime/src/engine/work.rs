@@ -341,7 +341,7 @@ impl Engine {
         };
         let carrier = Carrier {
             shared: self.shared.clone(),
-            client: cluster.client,
+            client: cluster.client.client(""),
             gatherer: self.gatherer.clone(),
         };
         self.undoing += 1;
@@ -359,7 +359,7 @@ impl Engine {
         };
         let reader = Reader {
             shared: self.shared.clone(),
-            client: cluster.client,
+            client: cluster.client.client(""),
             inbox: self.sender.clone(),
         };
         let shared = self.shared.clone();

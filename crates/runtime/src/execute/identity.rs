@@ -2,7 +2,8 @@
 //!
 //! Whatever changes or deletes an object names its uid, which no other cluster has. What brings an object into being does not: so
 //! before each plan is carried out, and before an event is told, the member is asked who it is, unless it has just said so. It is asked again whenever a watch
-//! of it has failed, because whoever takes its place ends the connections to it.
+//! of it has failed, because whoever takes its place ends the connections to it; and what it has said over another connection than the
+//! one that would be written over does not count.
 
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use slipway_kernel::member::Member;
 use tokio::sync::mpsc;
 
 use super::Execution;
+use crate::channel::Channel;
 use crate::engine::{Said, identify};
 use crate::message::Message;
 use crate::state::{Asked, Shared};
@@ -70,15 +72,16 @@ pub(crate) async fn is_meant(
     shared: &Shared,
     inbox: &mpsc::UnboundedSender<Message>,
     (cluster, controller): (&ClusterId, &str),
-    client: &kube::Client,
+    client: &Channel,
 ) -> bool {
+    let over = client.connection();
     let (member, run, doubts) = {
         let state = shared.lock();
         let known = state.of(cluster);
         let Some(membership) = known.and_then(|known| known.member.as_ref()) else {
             return false;
         };
-        if membership.checked.is_some_and(|at| at.elapsed() < FRESH) {
+        if membership.is_fresh(FRESH, over) {
             return membership.is_open_to(controller);
         }
         let Some(member) = membership.named.get(controller) else {
@@ -87,14 +90,11 @@ pub(crate) async fn is_meant(
         (member.clone(), membership.run, membership.doubts.clone())
     };
     let timeout = shared.settings.request_timeout;
-    let mut asked = Asked {
-        run,
-        doubts: doubts.last(),
-    };
+    let mut asked = Asked::now(run, &doubts, client);
     let mut said = identify(client, timeout).await;
     if said.is_well() && doubts.last() != asked.doubts {
         // It may have been another one's answer. Once: where doubts arise all the time, somebody has to begin.
-        asked.doubts = doubts.last();
+        asked = Asked::now(run, &doubts, client);
         said = identify(client, timeout).await;
     }
     if !said.is_well() {

@@ -4,10 +4,11 @@ use slipway_kernel::address::AllowedHosts;
 use slipway_kernel::member::Member;
 
 use super::Kubeconfig;
+use crate::channel::Channel;
 use crate::connect::{Connect, Unconnected};
 use crate::link::Link;
 
-/// Makes a client out of a strict kubeconfig, if its API server is one that may be called.
+/// Makes a way out of a strict kubeconfig, if its API server is one that may be called.
 #[derive(Debug, Clone)]
 pub struct ByKubeconfig {
     allowed: AllowedHosts,
@@ -22,11 +23,11 @@ impl ByKubeconfig {
 }
 
 impl Connect for ByKubeconfig {
-    fn connect(&self, _: &Member, credentials: &[u8]) -> Result<kube::Client, Unconnected> {
+    fn connect(&self, _: &Member, credentials: &[u8]) -> Result<Channel, Unconnected> {
         // Neither error has anything in it that is secret.
         let kubeconfig = Kubeconfig::parse(credentials, &self.allowed)
             .map_err(|error| Unconnected(error.to_string()))?;
-        let client = kubeconfig.client(&self.link);
-        client.map_err(|error| Unconnected(error.to_string()))
+        let channel = kubeconfig.channel(&self.link);
+        channel.map_err(|error| Unconnected(error.to_string()))
     }
 }

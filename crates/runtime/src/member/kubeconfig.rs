@@ -19,6 +19,7 @@ use slipway_kernel::Sensitive;
 use slipway_kernel::address::{AllowedHosts, Scheme, Url};
 
 use super::client::{self, ClientError};
+use crate::channel::Channel;
 use crate::link::Link;
 use crate::tls::{Pair, certificates};
 use fields::{Entry, Section};
@@ -81,10 +82,15 @@ impl Kubeconfig {
         &self.namespace
     }
 
-    /// A client for it. It connects when it is first used, and over HTTP/2 only: all requests and watches share one
+    /// The way to it. It connects when it is first used, and over HTTP/2 only: all requests and watches share one
     /// connection.
-    pub fn client(&self, link: &Link) -> Result<kube::Client, ClientError> {
+    pub fn channel(&self, link: &Link) -> Result<Channel, ClientError> {
         client::build(self, link)
+    }
+
+    /// A client that goes this way.
+    pub fn client(&self, link: &Link) -> Result<kube::Client, ClientError> {
+        Ok(self.channel(link)?.client(&self.namespace))
     }
 
     pub(super) fn authority(&self) -> Option<&Arc<RootCertStore>> {

@@ -2,27 +2,50 @@
 
 use std::sync::Arc;
 
+use http::{Method, Request, StatusCode, Uri};
 use tokio::time::Instant;
 
 use crate::state::Shared;
+
+/// A request that has begun.
+pub(crate) struct Began {
+    uri: Uri,
+    method: Method,
+    at: Instant,
+}
+
+impl Began {
+    /// Now.
+    pub(crate) fn of<B>(request: &Request<B>) -> Self {
+        Self {
+            uri: request.uri().clone(),
+            method: request.method().clone(),
+            at: Instant::now(),
+        }
+    }
+
+    /// The head of its answer is there, or there is none.
+    pub(crate) fn ended(self, shared: &Shared, code: Option<StatusCode>) {
+        let path = self.uri.path();
+        let (about, code) = (describe(path), code.map(|code| code.as_u16()));
+        let traffic = &shared.metrics.traffic;
+        traffic.asked_api(&about, self.method.as_str(), code, self.at.elapsed());
+        if code == Some(StatusCode::TOO_MANY_REQUESTS.as_u16()) {
+            traffic.limited(&group(path));
+        }
+    }
+}
 
 /// The same client, measured until the head of each answer.
 pub(crate) fn measured(client: kube::Client, shared: &Arc<Shared>) -> kube::Client {
     let namespace = client.default_namespace().to_owned();
     let shared = shared.clone();
-    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+    let service = tower::service_fn(move |request: Request<kube::client::Body>| {
         let (client, shared) = (client.clone(), shared.clone());
         async move {
-            let (path, method) = (describe(request.uri().path()), request.method().clone());
-            let group = group(request.uri().path());
-            let began = Instant::now();
+            let began = Began::of(&request);
             let answer = client.send(request).await;
-            let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
-            let traffic = &shared.metrics.traffic;
-            traffic.asked_api(&path, method.as_str(), code, began.elapsed());
-            if code == Some(http::StatusCode::TOO_MANY_REQUESTS.as_u16()) {
-                traffic.limited(&group);
-            }
+            began.ended(&shared, answer.as_ref().ok().map(http::Response::status));
             answer.map_err(tower::BoxError::from)
         }
     });

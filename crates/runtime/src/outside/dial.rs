@@ -243,7 +243,7 @@ impl Dialler {
         let stream = self.reach(&host, port, (patience, deadline)).await?;
         let _ = stream.set_nodelay(true);
         if scheme == Scheme::Http {
-            return Ok(Line::new(stream, false));
+            return Ok(Line::new(stream));
         }
         let name = ServerName::try_from(host.bare());
         let name = name.map_err(|why| unreachable(format!("{}: {why}", host.bare())))?;
@@ -251,7 +251,7 @@ impl Dialler {
         let late = |_| io::Error::new(io::ErrorKind::TimedOut, "no word in time");
         let stream = stream.map_err(late).flatten();
         let stream = stream.map_err(|why| unreachable(format!("{}: TLS: {why}", host.bare())))?;
-        Ok(Line::new(stream, false))
+        Ok(Line::new(stream))
     }
 
     /// Somebody at the other end of a wire, whoever that is; and notes if there is nobody.

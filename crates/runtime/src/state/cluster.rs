@@ -48,12 +48,12 @@ pub(crate) struct ClusterState {
     pub(crate) facts: Known,
     /// Answers to the questions of keys.
     pub(crate) answers: Kept,
-    pub(crate) selectors: BTreeMap<StoreKey, StoreSelector>,
+    pub(crate) selectors: BTreeMap<Arc<StoreKey>, Box<StoreSelector>>,
     /// How refused objects looked.
     pub(super) marks: BTreeMap<ObjectRef, Option<u64>>,
     pub(crate) ledger: Ledger,
     pub(crate) statuses: Statuses,
-    pub(crate) watches: BTreeMap<WatchKey, WatchState>,
+    pub(crate) watches: BTreeMap<WatchKey, Box<WatchState>>,
     /// What is there and may not be seen.
     pub(crate) hidden: BTreeSet<WatchKey>,
     /// What is listed again and again instead.
@@ -91,6 +91,7 @@ impl ClusterState {
         kind: &'a Kind,
     ) -> impl Iterator<Item = (&'a WatchKey, &'a WatchState)> + use<'a> {
         let all = self.watches.range(WatchKey::first(cluster, kind)..);
+        let all = all.map(|(key, watch)| (key, watch.as_ref()));
         all.take_while(move |(other, _)| other.kind == *kind)
     }
 

@@ -44,7 +44,7 @@ impl State {
             };
             is_older |= older;
             if change == Change::Changed {
-                self.changes.push((store, meta.clone()));
+                self.changes.push((store.as_ref().clone(), meta.clone()));
                 is_new = true;
             }
         }

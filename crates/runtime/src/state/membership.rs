@@ -3,12 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use slipway_kernel::blocker::Blocker;
 use slipway_kernel::member::{Member, MemberState};
 use tokio::sync::Notify;
 use tokio::time::Instant;
+
+use crate::channel::Channel;
 
 /// Doubts whether a member is the cluster that it is taken for, by their numbers. An answer ends those that there were when it was
 /// asked for, and none that has arisen since: it may be the answer of whoever was there before.
@@ -44,20 +47,35 @@ pub(crate) struct Asked {
     pub(crate) run: u64,
     /// The number of the last doubt that there was.
     pub(crate) doubts: u64,
+    /// Over which connection it was asked: see [`Channel::connection`].
+    pub(crate) over: Option<u64>,
+}
+
+impl Asked {
+    /// A question that is about to be asked.
+    pub(crate) fn now(run: u64, doubts: &Doubts, channel: &Channel) -> Self {
+        Self {
+            run,
+            doubts: doubts.last(),
+            over: channel.connection(),
+        }
+    }
 }
 
 /// What home knows of a member.
 #[derive(Debug)]
 pub(crate) struct Membership {
     /// How it is reached: as the first of those who name it says.
-    pub(crate) member: Member,
+    pub(crate) member: Arc<Member>,
     /// As each controller names it that works on it. Each has an object of its own, by which it was confirmed or not.
-    pub(crate) named: BTreeMap<&'static str, Member>,
+    pub(crate) named: BTreeMap<&'static str, Arc<Member>>,
     /// The number of the connection to it.
     pub(crate) run: u64,
     pub(crate) state: MemberState,
     /// When it last answered which cluster it is; none if there is a doubt.
     pub(crate) checked: Option<Instant>,
+    /// Over which connection it last answered.
+    pub(crate) over: Option<u64>,
     pub(crate) doubts: Arc<Doubts>,
     /// The last doubt that nothing is planned before the end of: something was seen that another cluster would show.
     distrust: Option<u64>,
@@ -74,8 +92,8 @@ pub(crate) struct Membership {
 impl Membership {
     /// One that has not been tried yet.
     pub(crate) fn new(
-        member: Member,
-        named: BTreeMap<&'static str, Member>,
+        member: Arc<Member>,
+        named: BTreeMap<&'static str, Arc<Member>>,
         now: Timestamp,
     ) -> Self {
         Self {
@@ -84,6 +102,7 @@ impl Membership {
             run: 0,
             state: MemberState::new(now),
             checked: None,
+            over: None,
             doubts: Arc::default(),
             distrust: None,
             lost: None,
@@ -95,7 +114,7 @@ impl Membership {
 
     /// Whether a controller may write to it: it is the cluster that was confirmed to that one, and all of it is known.
     pub(crate) fn is_open_to(&self, controller: &str) -> bool {
-        let is_confirmed = |member: &Member| self.state.is_confirmed(member);
+        let is_confirmed = |member: &Arc<Member>| self.state.is_confirmed(member);
         self.state.synced && self.named.get(controller).is_some_and(is_confirmed)
     }
 
@@ -115,8 +134,11 @@ impl Membership {
     }
 
     /// Whether another uid is confirmed to somebody by these.
-    pub(crate) fn is_confirmed_otherwise(&self, named: &BTreeMap<&'static str, Member>) -> bool {
-        let confirmed = |all: &BTreeMap<&'static str, Member>| {
+    pub(crate) fn is_confirmed_otherwise(
+        &self,
+        named: &BTreeMap<&'static str, Arc<Member>>,
+    ) -> bool {
+        let confirmed = |all: &BTreeMap<&'static str, Arc<Member>>| {
             let all = all.iter();
             let all = all.map(|(name, member)| (*name, member.confirmed.clone()));
             all.collect::<Vec<_>>()
@@ -144,6 +166,12 @@ impl Membership {
     /// Whether it has yet to be asked since something was seen that another cluster would show.
     pub(crate) fn is_distrusted(&self) -> bool {
         self.distrust.is_some()
+    }
+
+    /// Whether it has said which cluster it is within this time, and over the connection that what is sent next goes over.
+    pub(crate) fn is_fresh(&self, time: Duration, over: Option<u64>) -> bool {
+        let is_recent = self.checked.is_some_and(|at| at.elapsed() < time);
+        is_recent && over.is_some() && self.over == over
     }
 
     /// It has answered, to somebody who asked after this doubt; `is_known` if it has said which cluster it is.

@@ -18,7 +18,7 @@ pub(crate) struct WatchState {
     pub(crate) trust: Trust,
     pub(crate) control: Arc<Control>,
     /// What is fed by it.
-    pub(crate) stores: Vec<StoreKey>,
+    pub(crate) stores: Vec<Arc<StoreKey>>,
     /// What we had written and been told before the list that is being made.
     pub(crate) place: u64,
     /// The round whose list is waited for, because versions have run backwards; `u64::MAX` if it has not been asked for yet.

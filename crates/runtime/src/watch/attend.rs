@@ -1,23 +1,25 @@
-//! The client of a watch: it listens to all that comes, and does not wait for ever.
+//! The way of a watch to the API: it listens to all that comes, and does not wait for ever.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use http::{Request, Response};
 use hyper::body::{Body, Bytes, Frame, SizeHint};
+use kube::client::Body as Sent;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, timeout};
 
 use super::failure::NoAnswer;
 use super::{Control, Failure, News, WatchKey};
+use crate::channel::{Answer, Carry, Channel, good};
 use crate::message::Message;
 
 /// A stream on which nothing has come for this long, no bookmark either, is opened again.
 const SILENT: Duration = Duration::from_mins(2);
 
 /// Who listens.
-#[derive(Clone)]
 struct Ear {
     key: WatchKey,
     control: Arc<Control>,
@@ -39,8 +41,8 @@ impl Ear {
         }
     }
 
-    /// Waits before a stream is opened, if those before it were closed at once: kube opens the next one without a pause,
-    /// and without a word.
+    /// Waits before a stream is opened, if those before it were closed at once: the next one is opened without a pause, and
+    /// without a word.
     async fn pause(&self) {
         if let Some(wait) = self.control.shunned() {
             let failure = Failure::closed_at_once();
@@ -58,50 +60,77 @@ impl Ear {
     }
 }
 
-/// A client that gives up when the head of an answer does not come (kube's watcher would wait for ever), that ends silent
-/// streams, and that notes contact.
-pub(crate) fn attended(
-    client: kube::Client,
-    key: WatchKey,
-    control: &Arc<Control>,
-    news: mpsc::UnboundedSender<Message>,
-) -> kube::Client {
-    let namespace = client.default_namespace().to_owned();
-    let control = control.clone();
-    let ear = Ear { key, control, news };
-    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
-        let (client, ear) = (client.clone(), ear.clone());
-        async move {
-            let query = request.uri().query().unwrap_or_default();
-            let is_stream = query.split('&').any(|part| part == "watch=true");
-            if is_stream {
-                ear.pause().await;
+/// A way to the API that gives up when the head of an answer does not come, that ends silent streams, and that notes contact.
+#[derive(Clone)]
+pub(crate) struct Listener {
+    channel: Channel,
+    ear: Arc<Ear>,
+}
+
+impl Listener {
+    pub(crate) fn new(
+        channel: Channel,
+        key: WatchKey,
+        control: Arc<Control>,
+        news: mpsc::UnboundedSender<Message>,
+    ) -> Self {
+        let ear = Arc::new(Ear { key, control, news });
+        Self { channel, ear }
+    }
+
+    /// Asks for something that ends.
+    pub(super) async fn ask(
+        &self,
+        request: Request<Vec<u8>>,
+    ) -> Result<Response<Attended>, kube::Error> {
+        self.send(request, false).await
+    }
+
+    /// Asks for a stream. A refusal has to be told in time as well: nobody else looks at the clock meanwhile.
+    pub(super) async fn open(
+        &self,
+        request: Request<Vec<u8>>,
+    ) -> Result<Response<Attended>, kube::Error> {
+        self.ear.pause().await;
+        let answer = self.send(request, true).await?;
+        let patience = self.ear.control.patience();
+        let Ok(answer) = timeout(patience, good(answer)).await else {
+            self.ear.control.is_late();
+            return Err(kube::Error::Service(Box::new(NoAnswer(patience))));
+        };
+        answer
+    }
+
+    async fn send(
+        &self,
+        request: Request<Vec<u8>>,
+        is_stream: bool,
+    ) -> Result<Response<Attended>, kube::Error> {
+        let control = &self.ear.control;
+        let patience = control.patience();
+        let response = tokio::select! {
+            biased;
+            () = sleep(patience) => {
+                control.is_late();
+                return Err(kube::Error::Service(Box::new(NoAnswer(patience))));
             }
-            let patience = ear.control.patience();
-            let response = tokio::select! {
-                biased;
-                () = sleep(patience) => {
-                    ear.control.is_late();
-                    return Err(tower::BoxError::from(NoAnswer(patience)));
-                }
-                response = client.send(request) => response.map_err(tower::BoxError::from)?,
-            };
-            let is_good = response.status().is_success();
-            match (is_good, is_stream) {
-                (true, true) => ear.open(),
-                (true, false) => ear.control.hear_part(),
-                (false, _) => {}
-            }
-            Ok(response.map(|body| Attended::new(body, ear, is_good, is_stream)))
+            response = self.channel.carry(request.map(Sent::from)) => response?,
+        };
+        let is_good = response.status().is_success();
+        match (is_good, is_stream) {
+            (true, true) => self.ear.open(),
+            (true, false) => control.hear_part(),
+            (false, _) => {}
         }
-    });
-    kube::Client::new(service, namespace)
+        let ear = self.ear.clone();
+        Ok(response.map(|body| Attended::new(body, ear, is_good, is_stream)))
+    }
 }
 
 /// The body of an answer.
-struct Attended {
-    body: kube::client::Body,
-    ear: Ear,
+pub(super) struct Attended {
+    body: Answer,
+    ear: Arc<Ear>,
     is_good: bool,
     /// When a stream counts as silent; none for other answers.
     silent: Option<Pin<Box<Sleep>>>,
@@ -110,7 +139,7 @@ struct Attended {
 }
 
 impl Attended {
-    fn new(body: kube::client::Body, ear: Ear, is_good: bool, is_stream: bool) -> Self {
+    fn new(body: Answer, ear: Arc<Ear>, is_good: bool, is_stream: bool) -> Self {
         let silent = (is_good && is_stream).then(|| Box::pin(sleep(SILENT)));
         Self {
             body,
@@ -149,7 +178,7 @@ impl Drop for Attended {
 
 impl Body for Attended {
     type Data = Bytes;
-    type Error = <kube::client::Body as Body>::Error;
+    type Error = kube::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,

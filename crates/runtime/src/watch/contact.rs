@@ -338,7 +338,7 @@ impl Watch {
             }
             let known = self.control.newest.load(Ordering::Acquire);
             let began = Instant::now();
-            match timeout(PATIENCE, self.probe()).await {
+            match timeout(PATIENCE, Box::pin(self.probe())).await {
                 Ok(Ok(version)) => {
                     if (1..known).contains(&version) {
                         self.tell(News::Rewound);

@@ -7,6 +7,8 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use http::Request;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{End, Failure, News, Watch};
@@ -112,8 +114,11 @@ impl Watch {
         if kind.group.is_empty() {
             return Defined::Yes;
         }
-        let version = kind.api_version();
-        let served = self.plain.list_api_group_resources(&version);
+        let wanted = Request::get(format!("/apis/{}", kind.api_version())).body(Vec::new());
+        let Ok(wanted) = wanted else {
+            return Defined::Unknown;
+        };
+        let served = self.plain.request::<APIResourceList>(wanted);
         match timeout(LOOK_OUT, served).await {
             Ok(Ok(served)) if served.resources.iter().any(|one| one.name == kind.plural) => {
                 Defined::Yes

@@ -13,7 +13,8 @@ use slipway_kernel::parts::Parts;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
-use super::{Control, News, PAGE, Times, Watch, WatchKey};
+use super::{Control, Listener, News, PAGE, Times, Watch, WatchKey};
+use crate::channel::Channel;
 use crate::ledger::Ledger;
 use crate::message::Message;
 
@@ -46,10 +47,13 @@ fn client() -> kube::Client {
 fn watch(room: usize) -> (Watch, mpsc::UnboundedReceiver<Message>) {
     let (news, told) = mpsc::unbounded_channel();
     let hour = Duration::from_hours(1);
+    let key = WatchKey::first(&ClusterId::remote("north"), &kinds::CONFIG_MAP);
+    let control = Arc::new(Control::new(1));
+    let plain = Channel::from(client());
     let watch = Watch {
-        key: WatchKey::first(&ClusterId::remote("north"), &kinds::CONFIG_MAP),
-        client: client(),
-        plain: client(),
+        listener: Listener::new(plain.clone(), key.clone(), control.clone(), news.clone()),
+        key,
+        plain,
         need: Need::Required,
         reads: Parts::ALL,
         times: Times {
@@ -60,7 +64,7 @@ fn watch(room: usize) -> (Watch, mpsc::UnboundedReceiver<Message>) {
             silence: None,
         },
         rights: Arc::default(),
-        control: Arc::new(Control::new(1)),
+        control,
         places: Ledger::default().places(),
         news,
         room: Some(Arc::new(Semaphore::new(room))),

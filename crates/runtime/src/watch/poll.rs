@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use kube::api::ListParams;
 use kube::runtime::watcher;
 use serde_json::Value;
 use slipway_kernel::store::Name;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{End, Failure, List, News, PAGE, Watch};
+use super::whole::{listed, page};
+use super::{End, Failure, List, News, Watch};
 
 /// How a kind can be looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,17 +92,11 @@ impl Watch {
             self.tell_page(&mut list, found).await;
             return Ok(list.names);
         }
-        let mut params = ListParams::default().limit(PAGE);
-        if !self.key.labels.is_empty() {
-            params = params.labels(&self.key.labels);
-        }
-        if let Some(name) = &self.key.name {
-            params = params.fields(&format!("metadata.name={name}"));
-        }
+        let mut params = listed(&self.key);
         loop {
-            let (objects, next) = self.page(&params).await?;
-            self.tell_page(&mut list, objects).await;
-            match next {
+            let page = page(&self.listener, (&self.key, self.reads), &params).await?;
+            self.tell_page(&mut list, page.objects).await;
+            match page.next {
                 Some(token) => params = params.continue_token(&token),
                 None => return Ok(list.names),
             }

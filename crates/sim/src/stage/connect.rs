@@ -7,6 +7,7 @@ use std::time::Duration;
 use kube::Client;
 use slipway_apiserver::environment::Clock;
 use slipway_kernel::member::Member;
+use slipway_runtime::Channel;
 use slipway_runtime::connect::{Connect, Unconnected};
 
 use super::setup::{Feign, Tamper};
@@ -82,7 +83,7 @@ impl Anchorage {
 }
 
 impl Connect for Anchorage {
-    fn connect(&self, member: &Member, credentials: &[u8]) -> Result<Client, Unconnected> {
+    fn connect(&self, member: &Member, credentials: &[u8]) -> Result<Channel, Unconnected> {
         let said = std::str::from_utf8(credentials).ok();
         let said = said.and_then(|text| text.trim().split_once(' '));
         let Some((name, token)) = said else {
@@ -96,6 +97,9 @@ impl Connect for Anchorage {
             return Err(Unconnected(format!("there is no cluster {name}")));
         };
         let bottleneck = self.bottleneck.clone();
-        Ok(self.sockets.client(address, token.trim(), bottleneck))
+        Ok(self
+            .sockets
+            .client(address, token.trim(), bottleneck)
+            .into())
     }
 }

@@ -14,6 +14,7 @@ use slipway_kernel::store::Meta;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use crate::channel::Channel;
 use crate::message::Message;
 use crate::request::{ApiRequest, Outcome};
 use crate::settings::Backoff;
@@ -27,6 +28,9 @@ const BACKOFF: Backoff = Backoff {
 
 /// However often somebody doubts it, a member is not asked more often.
 const LEAST: Duration = Duration::from_secs(1);
+
+/// Members are asked at whole multiples of this many milliseconds.
+const TOGETHER: i64 = 250;
 
 /// How often kinds are asked for, unless something hints that they have changed.
 const DISCOVER: Duration = Duration::from_mins(10);
@@ -57,7 +61,7 @@ impl Said {
 }
 
 /// Asks a member which cluster it is.
-pub(crate) async fn identify(client: &kube::Client, timeout: Duration) -> Said {
+pub(crate) async fn identify(client: &Channel, timeout: Duration) -> Said {
     let object = ObjectRef::local(kinds::NAMESPACE, "", SYSTEM);
     let wanted = ApiRequest::get(&object).traced(format!("purpose={IDENTITY}"));
     match wanted.send(client, timeout).await {
@@ -85,7 +89,7 @@ pub(super) struct Attend {
     pub(super) shared: Arc<Shared>,
     pub(super) cluster: ClusterId,
     pub(super) run: u64,
-    pub(super) client: kube::Client,
+    pub(super) client: Channel,
     pub(super) doubts: Arc<Doubts>,
     pub(super) inbox: mpsc::UnboundedSender<Message>,
     /// Whether somebody wants to know which kinds it serves.
@@ -98,11 +102,8 @@ impl Attend {
         let mut known = None;
         loop {
             let timeout = self.shared.settings.request_timeout;
-            let asked = Asked {
-                run: self.run,
-                doubts: self.doubts.last(),
-            };
-            let said = identify(&self.client, timeout).await;
+            let asked = Asked::now(self.run, &self.doubts, &self.client);
+            let said = Box::pin(identify(&self.client, timeout)).await;
             if let Said::Uid(uid) = &said
                 && known.as_ref() != Some(uid)
             {
@@ -113,12 +114,15 @@ impl Attend {
             let is_well = said.is_well();
             self.tell(Message::Attended(self.cluster.clone(), asked, said));
             let is_due = discovered.is_none_or(|at: Instant| at.elapsed() >= DISCOVER);
-            if is_well && self.discovers && is_due && self.discover(timeout).await {
+            if is_well && self.discovers && is_due && Box::pin(self.discover(timeout)).await {
                 discovered = Some(Instant::now());
             }
             let wait = if is_well {
                 failures = 0;
-                jittered(&self.shared, self.shared.settings.members.check)
+                together(
+                    &self.shared,
+                    jittered(&self.shared, self.shared.settings.members.check),
+                )
             } else {
                 failures += 1;
                 BACKOFF.after(failures)
@@ -154,8 +158,16 @@ pub(super) fn jittered(shared: &Shared, time: Duration) -> Duration {
     time.saturating_mul(750 + draw) / 1_000
 }
 
+/// A time that ends where those of others end as well: to wake for each of thousands costs more than what is done then.
+fn together(shared: &Shared, time: Duration) -> Duration {
+    let now = shared.environment.now().as_millisecond();
+    let end = now.saturating_add(i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
+    let early = u64::try_from(end.wrapping_neg().rem_euclid(TOGETHER)).unwrap_or_default();
+    time.saturating_add(Duration::from_millis(early))
+}
+
 /// The kinds that a cluster serves; none if it does not say.
-pub(super) async fn discover(client: &kube::Client, timeout: Duration) -> Option<Discovery> {
+pub(super) async fn discover(client: &Channel, timeout: Duration) -> Option<Discovery> {
     let mut all = Vec::new();
     for root in ["/api", "/apis"] {
         let wanted = ApiRequest::discovery(root).traced(format!("purpose={DISCOVERY}"));
@@ -194,9 +206,26 @@ fn read(said: &Value) -> Vec<Kind> {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
     use serde_json::json;
 
+    use crate::environment::Environment;
+    use crate::settings::Settings;
+
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn members_are_asked_at_the_same_moments_and_none_of_them_early_or_late() {
+        let environment = Environment::virtual_from(Timestamp::UNIX_EPOCH, 1);
+        let shared = Shared::new(environment, Settings::default());
+        tokio::time::sleep(Duration::from_millis(123)).await;
+        for wait in [0, 1, 126, 127, 128, 250, 30_000] {
+            let whole = together(&shared, Duration::from_millis(wait)).as_millis();
+            let wait = u128::from(wait);
+            assert!((wait..wait + 250).contains(&whole), "{wait}: {whole}");
+            assert_eq!((123 + whole) % 250, 0, "{wait}");
+        }
+    }
 
     #[test]
     fn what_a_cluster_says_is_read_with_versions_and_scope() {

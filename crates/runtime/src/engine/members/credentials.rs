@@ -16,16 +16,17 @@ use slipway_kernel::identity::{ObjectRef, kinds};
 use slipway_kernel::member::Member;
 use zeroize::Zeroize;
 
+use crate::channel::Channel;
 use crate::connect::{Connect, Unconnected};
 use crate::request::{ApiRequest, Outcome};
 
 /// A client for a member.
 pub(super) async fn client(
-    home: &kube::Client,
+    home: &Channel,
     connect: &Arc<dyn Connect>,
     member: &Member,
     timeout: Duration,
-) -> Result<kube::Client, Unconnected> {
+) -> Result<Channel, Unconnected> {
     let from = &member.credentials;
     let secret = ObjectRef::local(kinds::SECRET, &from.namespace, &from.name);
     let wanted = ApiRequest::get(&secret).traced(format!("purpose={CREDENTIALS}"));

@@ -84,7 +84,7 @@ mod tests {
 
     fn member() -> Membership {
         let name = "north";
-        let member = Member {
+        let member = Arc::new(Member {
             cluster: ClusterId::remote(name),
             object: ObjectRef::local(kinds::CONFIG_MAP, "default", name),
             uid: "object".to_owned(),
@@ -97,7 +97,7 @@ mod tests {
             labels: BTreeMap::new(),
             confirmed: None,
             attention: Attention::Close,
-        };
+        });
         let named = [("herd", member.clone())].into();
         Membership::new(member, named, Timestamp::UNIX_EPOCH)
     }
@@ -180,9 +180,11 @@ mod tests {
     #[test]
     fn each_capability_writes_only_where_its_own_object_was_confirmed() {
         let mut member = member();
-        let confirmed = |uid: &str| Member {
-            confirmed: Some(uid.to_owned()),
-            ..member.member.clone()
+        let confirmed = |uid: &str| {
+            Arc::new(Member {
+                confirmed: Some(uid.to_owned()),
+                ..member.member.as_ref().clone()
+            })
         };
         let named: BTreeMap<_, _> = [("flock", confirmed("b")), ("herd", confirmed("a"))].into();
         assert!(member.is_confirmed_otherwise(&named));

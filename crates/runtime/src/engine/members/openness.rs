@@ -33,6 +33,7 @@ impl Engine {
             let Some(member) = known else {
                 return;
             };
+            member.over = asked.over;
             hear(member, asked.doubts, said, now)
         };
         if turn.is_other {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use hyper::body::{Body, Bytes, Frame};
 use slipway_apiserver::cluster::Cluster;
 use slipway_kernel::member::Member;
+use slipway_runtime::Channel;
 use slipway_runtime::connect::{Connect, Unconnected};
 use tokio::sync::watch;
 use tower::Service;
@@ -94,7 +95,7 @@ impl Lines {
 pub(crate) struct Dead;
 
 impl Connect for Lines {
-    fn connect(&self, member: &Member, credentials: &[u8]) -> Result<kube::Client, Unconnected> {
+    fn connect(&self, member: &Member, credentials: &[u8]) -> Result<Channel, Unconnected> {
         let name = member.cluster.as_str().to_owned();
         let token = String::from_utf8(credentials.to_vec()).unwrap();
         if token.is_empty() {
@@ -134,7 +135,7 @@ impl Connect for Lines {
                 }))
             }
         });
-        Ok(kube::Client::new(service, "default"))
+        Ok(kube::Client::new(service, "default").into())
     }
 }
 
