@@ -168,7 +168,8 @@ impl Engine {
     pub(crate) fn add_home(&mut self, client: &kube::Client) {
         let home = ClusterId::local();
         let concurrency = self.shared.settings.concurrency;
-        self.clusters.add(home.clone(), client.clone(), concurrency);
+        let connection = (0, client.clone());
+        self.clusters.add(home.clone(), connection, concurrency);
         self.sites.insert(home.clone(), Site::default());
         self.unsettled.insert(home.clone());
         let controllers: Vec<&'static str> = self.capabilities.keys().copied().collect();

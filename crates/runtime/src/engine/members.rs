@@ -267,6 +267,8 @@ impl Engine {
     fn connect(&mut self, cluster: &ClusterId) {
         self.runs += 1;
         let run = self.runs;
+        // The former one's credentials may have been taken away on purpose.
+        self.clusters.remove(cluster);
         let member = {
             let mut state = self.shared.lock();
             let known = state.member_mut(cluster);
@@ -341,8 +343,8 @@ impl Engine {
             }
         };
         let concurrency = self.shared.settings.concurrency;
-        self.clusters
-            .add(cluster.clone(), client.clone(), concurrency);
+        let connection = (run, client.clone());
+        self.clusters.add(cluster.clone(), connection, concurrency);
         let Some(link) = self.link(cluster) else {
             return;
         };

@@ -52,6 +52,7 @@ impl Engine {
             return;
         }
         let Some(cluster) = self.clusters.get(&event.regarding.cluster) else {
+            self.recorder.untold(&slot);
             return;
         };
         let (shared, inbox) = (self.shared.clone(), self.sender.clone());
@@ -62,8 +63,7 @@ impl Engine {
         self.start(async move {
             // An event brings something into being, which needs no object to be there.
             let is_home = place.0.is_local();
-            if !is_home && !is_meant(&shared, &inbox, (&place.0, controller), &cluster.client).await
-            {
+            if !is_home && !is_meant(&shared, &inbox, (&place.0, controller), &cluster).await {
                 return Message::Told(slot, tenure, Some(Untold::Elsewhere));
             }
             let untold = tell(&shared, &cluster, &wanted, (controller, &place)).await;

@@ -13,6 +13,7 @@ use slipway_kernel::member::Member;
 use tokio::sync::mpsc;
 
 use super::Execution;
+use crate::clusters::Cluster;
 use crate::engine::{Said, identify};
 use crate::message::Message;
 use crate::state::{Asked, Shared};
@@ -59,36 +60,40 @@ impl Execution {
             &self.shared,
             &self.inbox,
             (&self.key.cluster, self.key.controller),
-            &reached.client,
+            &reached,
         )
         .await
     }
 }
 
-/// Whether a member is the cluster that was confirmed to a controller: by what it has just said, or says now. What it says is told.
+/// Whether a member is the cluster that was confirmed to a controller: by what it has just said, or says now over this connection.
+/// What it says is told. Over a former connection nobody is asked: its credentials may be there no more.
 pub(crate) async fn is_meant(
     shared: &Shared,
     inbox: &mpsc::UnboundedSender<Message>,
     (cluster, controller): (&ClusterId, &str),
-    client: &kube::Client,
+    reached: &Cluster,
 ) -> bool {
-    let (member, run, doubts) = {
+    let (member, doubts) = {
         let state = shared.lock();
         let known = state.of(cluster);
         let Some(membership) = known.and_then(|known| known.member.as_ref()) else {
             return false;
         };
+        if membership.run != reached.run {
+            return false;
+        }
         if membership.checked.is_some_and(|at| at.elapsed() < FRESH) {
             return membership.is_open_to(controller);
         }
         let Some(member) = membership.named.get(controller) else {
             return false;
         };
-        (member.clone(), membership.run, membership.doubts.clone())
+        (member.clone(), membership.doubts.clone())
     };
-    let timeout = shared.settings.request_timeout;
+    let (client, timeout) = (&reached.client, shared.settings.request_timeout);
     let mut asked = Asked {
-        run,
+        run: reached.run,
         doubts: doubts.last(),
     };
     let mut said = identify(client, timeout).await;

@@ -8,6 +8,7 @@ mod herd;
 mod identity;
 mod lanes;
 mod line;
+mod rotation;
 mod silence;
 mod stage;
 mod wanted;

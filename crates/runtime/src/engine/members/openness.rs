@@ -54,7 +54,9 @@ impl Engine {
 
     /// Watches a member, or does not, by which cluster it is.
     pub(super) fn recognise(&mut self, cluster: &ClusterId) {
-        let is_wanted = {
+        // What it said last counts also while there is no client; whoever makes one asks it again.
+        let is_connected = self.clusters.get(cluster).is_some();
+        let is_wanted = is_connected && {
             let state = self.shared.lock();
             let known = state.of(cluster).and_then(|known| known.member.as_ref());
             // One that may not be identified is looked at, and not written to.
