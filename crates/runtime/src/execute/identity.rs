@@ -1,8 +1,8 @@
 //! Where a plan may write: into the cluster of its key, and if that is a member, only while it is the cluster that it is taken for.
 //!
 //! Whatever changes or deletes an object names its uid, which no other cluster has. What brings an object into being does not: so
-//! before each plan is carried out, and before an event is told, the member is asked who it is, unless it has just said so. It is asked again whenever a watch
-//! of it has failed, because whoever takes its place ends the connections to it.
+//! before each plan is carried out, before each write of it, and before an event is told, the member is asked who it is, unless it has
+//! just said so. It is asked again whenever a watch of it has failed, because whoever takes its place ends the connections to it.
 
 use std::time::Duration;
 
@@ -53,16 +53,16 @@ impl Execution {
         if is_idle || self.key.cluster.is_local() {
             return true;
         }
-        let Some(reached) = self.clusters.get(&self.key.cluster) else {
-            return false;
-        };
-        is_meant(
-            &self.shared,
-            &self.inbox,
-            (&self.key.cluster, self.key.controller),
-            &reached,
-        )
-        .await
+        match self.clusters.get(&self.key.cluster) {
+            Some(reached) => self.is_meant_by(&reached).await,
+            None => false,
+        }
+    }
+
+    /// Whether it may be written to over this connection. That costs nothing while it has just said who it is.
+    pub(super) async fn is_meant_by(&self, reached: &Cluster) -> bool {
+        let whose = (&self.key.cluster, self.key.controller);
+        self.key.cluster.is_local() || is_meant(&self.shared, &self.inbox, whose, reached).await
     }
 }
 

@@ -12,7 +12,7 @@ use super::{BAD, defined, needing_widgets};
 use crate::stage::{alone, secs, virtually};
 
 /// The question which cluster it is.
-fn identity() -> Match {
+pub(super) fn identity() -> Match {
     Match {
         agent: "one".to_owned(),
         verb: "get".to_owned(),
