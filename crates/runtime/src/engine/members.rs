@@ -22,6 +22,7 @@ use futures::future::{AbortHandle, abortable};
 use slipway_kernel::identity::ClusterId;
 use slipway_kernel::member::{Attention, Member};
 use slipway_kernel::store::Stores;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::Engine;
@@ -56,6 +57,8 @@ pub(super) struct Link {
     attempts: u32,
     /// Ends what is under way besides watches.
     ends: Vec<AbortHandle>,
+    /// What is told over it ends with this.
+    telling: watch::Sender<()>,
     /// Whether it is watched.
     pub(super) is_open: bool,
     /// The number of what is known of it: another one since all of that was dropped. Plans of before have no lane any more.
@@ -251,6 +254,7 @@ impl Engine {
             run: 0,
             attempts: 0,
             ends: Vec::new(),
+            telling: watch::Sender::new(()),
             is_open: false,
         });
         self.sites.insert(cluster.clone(), site);
@@ -383,6 +387,13 @@ impl Engine {
         self.start(async move { future.await.unwrap_or(Message::Ended) });
     }
 
+    /// When the connection to a cluster ends that there is now.
+    pub(super) fn ended(&self, cluster: &ClusterId) -> Ending {
+        let site = self.sites.get(cluster);
+        let link = site.and_then(|site| site.link.as_ref());
+        Ending(link.map(|link| link.telling.subscribe()))
+    }
+
     fn link(&mut self, cluster: &ClusterId) -> Option<&mut Link> {
         self.sites.get_mut(cluster)?.link.as_mut()
     }
@@ -449,5 +460,18 @@ impl Link {
         for end in self.ends.drain(..) {
             end.abort();
         }
+        self.telling = watch::Sender::new(());
+    }
+}
+
+/// The end of a connection to a member. Home's never ends.
+pub(super) struct Ending(Option<watch::Receiver<()>>);
+
+impl Ending {
+    pub(super) async fn recv(&mut self) {
+        let Some(telling) = &mut self.0 else {
+            return std::future::pending().await;
+        };
+        while telling.changed().await.is_ok() {}
     }
 }
