@@ -1,7 +1,7 @@
 //! Makes sure that a former leader cannot act any more, before this one does.
 //!
 //! ```text
-//! given up in good order   list ─► act
+//! given up in good order   list ─► act               but in members that the Lease names as unanswered, as below
 //! Fence::WaitOut           wait ─► list ─► act
 //! Fence::BumpVersions      list ─► bump ─► act      where that is forbidden or fails: wait ─► list ─► act
 //! ```
@@ -32,7 +32,7 @@ use crate::state::Phase;
 use crate::watch::WatchKey;
 
 /// A lease that this replica has.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Leadership {
     epoch: i64,
     /// When it was taken.
@@ -81,10 +81,10 @@ impl Engine {
             since,
             taken,
         };
-        self.leaderships.insert(lease, leadership);
+        self.leaderships.insert(lease, leadership.clone());
         let clusters: Vec<ClusterId> = self.sites.keys().cloned().collect();
         for cluster in clusters {
-            self.fence(&cluster, lease, leadership);
+            self.fence(&cluster, lease, leadership.clone());
         }
     }
 
@@ -106,7 +106,12 @@ impl Engine {
             .all(|c| c.fence() == Fence::BumpVersions);
         // What a former leader could act on in a member that has not been listed is not known: there it is waited for.
         let is_known = cluster.is_local() || !self.started(cluster).is_empty();
-        let bump = taken == Taken::Expired && all_bump && is_known;
+        let is_left = match &taken {
+            Taken::Fresh => false,
+            Taken::Released(unanswered) => unanswered.contains(cluster),
+            Taken::Expired => true,
+        };
+        let bump = is_left && all_bump && is_known;
         let fencing = Fencing {
             epoch,
             since,
@@ -118,15 +123,26 @@ impl Engine {
             return;
         };
         site.fences.insert(lease, fencing);
-        match (taken, &self.shared.settings.election) {
-            (Taken::Fresh, _) | (_, None) => self.acts(cluster, lease, epoch),
-            (Taken::Released, _) => self.waited_out(cluster, lease, epoch),
-            (Taken::Expired, Some(_)) if bump => self.waited_out(cluster, lease, epoch),
-            (Taken::Expired, Some(_)) => self.wait_out(cluster, lease, epoch),
+        if taken == Taken::Fresh || self.shared.settings.election.is_none() {
+            self.acts(cluster, lease, epoch);
+        } else if is_left && !bump {
+            self.wait_out(cluster, lease, epoch);
+        } else {
+            self.waited_out(cluster, lease, epoch);
         }
     }
 
-    fn of_lease(&self, lease: &'static str) -> impl Iterator<Item = &Arc<dyn Controller>> {
+    /// Whether a former leader may still act in a cluster under a lease that this replica has.
+    pub(super) fn is_unfenced(&self, cluster: &ClusterId, lease: &'static str) -> bool {
+        let site = self.sites.get(cluster);
+        let fencing = site.and_then(|site| site.fences.get(lease));
+        fencing.is_some_and(|fencing| fencing.bump || matches!(fencing.progress, Progress::Waits))
+    }
+
+    pub(super) fn of_lease(
+        &self,
+        lease: &'static str,
+    ) -> impl Iterator<Item = &Arc<dyn Controller>> {
         let all = self.capabilities.values();
         all.filter(move |capability| capability.lease() == lease)
     }

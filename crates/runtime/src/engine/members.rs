@@ -194,7 +194,7 @@ impl Engine {
         };
         if !self.sites.contains_key(cluster) {
             // Plans of before it was removed may yet be answered: they would share its budget unseen.
-            if !self.executing.contains_key(cluster) {
+            if !self.executing.has(cluster) {
                 self.add_member(cluster, member, by);
             }
             return;

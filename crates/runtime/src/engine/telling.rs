@@ -62,7 +62,7 @@ impl Engine {
         let (shared, inbox) = (self.shared.clone(), self.sender.clone());
         let replica = &shared.settings.replica;
         let wanted = events::render(event, controller, replica, shared.environment.now());
-        self.telling += 1;
+        self.telling.add(place.0.clone());
         let tenure = self.tenure(&place.0);
         let mut ended = self.ended(&place.0);
         let lease = self.capabilities.get(controller).map(|one| one.lease());
@@ -87,8 +87,8 @@ impl Engine {
 
     /// An event was told, or none can be told in its namespace just now: then it is, if there is still cause for it later.
     pub(super) fn told(&mut self, slot: &Slot, tenure: u64, untold: Option<Untold>) {
-        self.telling = self.telling.saturating_sub(1);
         let (cluster, namespace) = (&slot.0, slot.1.as_str());
+        self.telling.take(cluster);
         // Of a member that is gone, or has another cluster in its place, nothing is remembered.
         let is_known = self.sites.contains_key(cluster) && self.tenure(cluster) == tenure;
         let Some(untold) = untold.filter(|_| is_known) else {

@@ -1,5 +1,6 @@
 //! Finds out what became of writes that were not answered.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -171,12 +172,21 @@ impl Execution {
         true
     }
 
+    /// Whether this replica ends, and the next leader waits for what may be under way in the member, and lists it.
+    fn is_left_to_the_next(&self) -> bool {
+        let is_ending = self.shared.draining.load(Ordering::Acquire);
+        is_ending && !self.key.cluster.is_local()
+    }
+
     async fn settle_one(&self, object: &ObjectRef, unconfirmed: &UnconfirmedWrite) -> bool {
         let backoff = self.shared.settings.backoff;
         let mut wait = unconfirmed.after;
         for attempt in 1..=ATTEMPTS {
             if let Some(wait) = wait {
                 self.shared.environment.sleep(wait.min(LONGEST)).await;
+            }
+            if self.is_left_to_the_next() {
+                return false;
             }
             let found = self.read(object, &unconfirmed.uid).await;
             if self.is_outlived() {

@@ -110,6 +110,50 @@ fn what_is_bumped_in_a_member_is_known_when_home_has_been_listed() {
     });
 }
 
+/// A write is under way in each member when the leader is told to end. How long it takes then until the good members have something
+/// else, and until the other one has.
+async fn hand_on(mode: Mode) -> (Duration, Duration) {
+    let fleet = Fleet::new().await;
+    let leader = fleet.start(one_of_many("one"), Herd::default());
+    for name in ALL {
+        fleet.until_state(name, "Ready", 10).await;
+    }
+    let follower = fleet.start(one_of_many("two"), Herd::default());
+    secs(5).await;
+    fleet.lines.set(BAD, mode);
+    for name in ALL {
+        fleet.want(name, "2").await;
+    }
+    secs(1).await;
+    let began = Instant::now();
+    leader.stop().await;
+    fleet.lines.set(BAD, Mode::Up);
+    for name in ALL {
+        fleet.want(name, "3").await;
+    }
+    for name in GOOD {
+        fleet.until(name, "3", 60).await;
+    }
+    let took = began.elapsed();
+    assert!(follower.view.is_leader("herd"));
+    fleet.until(BAD, "3", 120).await;
+    (took, began.elapsed())
+}
+
+/// An ordinary restart. A second is what answers of members are awaited for, and two is how often the Lease is looked at; where there
+/// is no answer, what was sent may yet be done.
+#[test]
+fn a_member_that_does_not_answer_a_leader_that_ends_is_the_only_one_that_waits_for_the_next() {
+    let (usual, all) = virtually(hand_on(Mode::Up));
+    assert!(all < Duration::from_secs(10), "{all:?}");
+    for mode in [Mode::Dead, Mode::Slow(Duration::from_secs(8))] {
+        let (took, all) = virtually(hand_on(mode));
+        let most = usual + Duration::from_secs(1 + 2) + DEBOUNCE;
+        assert!(took <= most, "{mode:?}: {took:?}, usually {usual:?}");
+        assert!(all >= Duration::from_secs(10), "{mode:?}: {all:?}");
+    }
+}
+
 #[test]
 fn followers_see_members_and_write_nothing_there() {
     virtually(async {
