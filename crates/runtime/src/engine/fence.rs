@@ -378,7 +378,9 @@ impl Engine {
                 drop(state);
                 self.acts(cluster, lease, epoch);
             }
-            Bumped::Lost => {}
+            // Where the lease is lost, that is told as well, and ends the wait. It may be that only the clock was set: then the next
+            // renewal puts it right, and nobody says anything.
+            Bumped::Lost => self.wait_instead(cluster, lease, epoch),
             Bumped::Forbidden(object, why) => {
                 let mut state = self.shared.lock();
                 let missing = Missing::new(&object.cluster, &object.kind, Right::Fence);
