@@ -64,6 +64,41 @@ fn credentials_that_come_while_a_cluster_is_confirmed_are_those_that_it_is_watch
     });
 }
 
+/// As people do after a restore. What is watched with the new ones is listed anew, and nothing waits for the lists of before.
+#[test]
+fn credentials_that_change_while_a_restored_member_is_listed_leave_no_blocker_of_that() {
+    virtually(async {
+        let (fleet, replica, _) = Fleet::running().await;
+        let stage = &fleet.members[BAD];
+        let before = stage.cluster.snapshot();
+        for round in ["a", "b", "c"] {
+            fleet.follow(&[BAD], round).await;
+        }
+        late(stage, "list", "/configmaps", 8);
+        stage.cluster.restore(&before);
+        fleet.want(BAD, "after").await;
+        let is_said = || {
+            let blockers = replica.view.blockers();
+            blockers.iter().any(|b| b.reason == "StorageRestored")
+        };
+        let mut waited = 0;
+        while !is_said() {
+            assert!(waited < 600, "nobody has noticed");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            waited += 1;
+        }
+        let path = format!("/api/v1/namespaces/default/secrets/{BAD}");
+        let touched = json!({"metadata": {"annotations": {"touched": "yes"}}});
+        fleet.home.send("PATCH", &path, &touched).await;
+        secs(1).await;
+        stage.cluster.faults().clear();
+        fleet.until(BAD, "after", 60).await;
+        fleet.until_state(BAD, "Ready", 10).await;
+        secs(10).await;
+        assert!(!is_said(), "{:?}", replica.view.blockers());
+    });
+}
+
 /// A write is under way when the Secret is deleted, to take the right away; what is told of it afterwards asks the member who it
 /// is, and opens it to nobody.
 #[test]
