@@ -11,6 +11,7 @@ use super::herd::{Herd, NAME};
 use super::identity::{grant, uid};
 use super::line::Mode;
 use super::stage::Fleet;
+use crate::records::Records;
 use crate::stage::{ADMIN, Stage, alone, secs, virtually};
 
 /// What the replica sends about an object of this name is late.
@@ -124,5 +125,31 @@ fn nothing_is_done_with_credentials_that_are_not_there_any_more() {
         }
         fleet.credentials(BAD, ADMIN).await;
         fleet.until(BAD, "3", 20).await;
+    });
+}
+
+/// A person makes the Secret that there was none of, and it is of no use: that is what they have to hear.
+#[test]
+fn what_is_wrong_with_credentials_now_is_said_and_logged_and_not_what_was_wrong_first() {
+    virtually(async {
+        let records = Records::default();
+        let _guard = tracing::subscriber::set_default(records.clone());
+        let (fleet, replica, _) = Fleet::running().await;
+        let secret = format!("/api/v1/namespaces/default/secrets/{BAD}");
+        fleet.home.send("DELETE", &secret, &json!(null)).await;
+        fleet.until_state(BAD, "CredentialsMissing", 5).await;
+        let said = |what: &str| {
+            let blockers = replica.view.blockers();
+            let mut missing = blockers.iter().filter(|b| b.reason == "CredentialsMissing");
+            missing.any(|b| b.message.contains(what))
+        };
+        assert!(said("there is none"), "{:?}", replica.view.blockers());
+        fleet.credentials(BAD, "").await;
+        secs(5).await;
+        let what = "there is nothing in it";
+        assert!(said(what) && !said("there is none"));
+        let logged = records.all();
+        assert!(logged.iter().any(|line| line.contains(what)));
+        assert_eq!(fleet.state(BAD).await, "CredentialsMissing");
     });
 }
