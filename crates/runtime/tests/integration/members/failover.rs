@@ -10,15 +10,15 @@ use tokio::time::Instant;
 use super::herd::{Herd, NAME};
 use super::line::Mode;
 use super::stage::{DEBOUNCE, Fleet};
-use super::{ALL, BAD, GOOD, Wrong};
-use crate::stage::{one_of_many, secs, virtually};
+use super::{ALL, BAD, GOOD, Wrong, defined, needing_widgets};
+use crate::stage::{Stage, one_of_many, secs, virtually};
 
 /// How long the good members take to follow after the leader has died, with something wrong with the other one.
 async fn take_over(wrong: Wrong, fence: Fence) -> Duration {
-    let fleet = Fleet::new().await;
+    let fleet = defined().await;
     let herd = || Herd {
         fence,
-        ..Herd::default()
+        ..needing_widgets()
     };
     let leader = fleet.start(one_of_many("one"), herd());
     for name in ALL {
@@ -40,8 +40,17 @@ async fn take_over(wrong: Wrong, fence: Fence) -> Duration {
     if wrong == Wrong::Dead {
         fleet.lines.set(BAD, Mode::Up);
     }
-    if matches!(wrong, Wrong::Dead | Wrong::Nothing) {
+    if matches!(wrong, Wrong::Dead | Wrong::Nothing | Wrong::Returned) {
         fleet.until(BAD, "2", 120).await;
+    }
+    if wrong == Wrong::Replaced {
+        secs(60).await;
+        let cluster = fleet.lines.end_of(BAD);
+        assert_eq!(
+            Stage { cluster }.have(NAME).await,
+            "",
+            "nobody confirmed it"
+        );
     }
     took
 }
@@ -57,7 +66,10 @@ fn a_member_that_something_is_wrong_with_delays_no_other_across_a_failover() {
             Wrong::Forbidden,
             Wrong::Stranger,
             Wrong::NoSecret,
+            Wrong::Undefined,
             Wrong::Failing,
+            Wrong::Replaced,
+            Wrong::Returned,
         ] {
             let took = virtually(take_over(wrong, fence));
             assert!(

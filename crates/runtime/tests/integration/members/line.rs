@@ -94,6 +94,11 @@ impl Lines {
         });
     }
 
+    /// Who answers at the end of a line.
+    pub(crate) fn end_of(&self, name: &str) -> Arc<Cluster> {
+        self.line(name).cluster
+    }
+
     fn change(&self, name: &str, change: impl FnOnce(&mut Line)) {
         change(self.all.lock().unwrap().get_mut(name).unwrap());
         self.changes.send_modify(|n| *n += 1);
