@@ -115,8 +115,7 @@ impl Engine {
         let asking = asking.filter(|key: &&Key| names.contains(key.controller));
         let mut all: BTreeSet<ClusterId> = executing.map(|(cluster, _)| cluster.clone()).collect();
         all.extend(asking.map(|key| key.cluster.clone()));
-        let is_unsafe = |cluster: &&ClusterId| self.is_unfenced(cluster, lease);
-        all.extend(self.sites.keys().filter(is_unsafe).cloned());
+        all.extend(self.unfenced(lease));
         let state = self.shared.lock();
         let lost = state.members.iter().filter(|(_, known)| {
             let mut lanes = known.unconfirmed.keys();

@@ -26,6 +26,7 @@ use tokio::time::Instant;
 
 use super::Engine;
 use super::bump::{Basis, Bump, Bumped};
+use super::site::Site;
 use crate::election::Taken;
 use crate::message::Message;
 use crate::state::Phase;
@@ -132,11 +133,21 @@ impl Engine {
         }
     }
 
-    /// Whether a former leader may still act in a cluster under a lease that this replica has.
-    pub(super) fn is_unfenced(&self, cluster: &ClusterId, lease: &'static str) -> bool {
-        let site = self.sites.get(cluster);
-        let fencing = site.and_then(|site| site.fences.get(lease));
-        fencing.is_some_and(|fencing| fencing.bump || matches!(fencing.progress, Progress::Waits))
+    /// Where a former leader may still act under a lease that this replica has.
+    pub(super) fn unfenced(&self, lease: &'static str) -> Vec<ClusterId> {
+        let is_open = |site: &Site| {
+            let fencing = site.fences.get(lease);
+            fencing.is_some_and(|one| one.bump || matches!(one.progress, Progress::Waits))
+        };
+        let sites = self.sites.iter().filter(|(_, site)| is_open(site));
+        let mut all: Vec<ClusterId> = sites.map(|(cluster, _)| cluster.clone()).collect();
+        let taken = self.leaderships.get(lease).map(|one| &one.taken);
+        if let Some(Taken::Released(unanswered)) = taken {
+            // Nobody has named them here yet.
+            let unknown = unanswered.iter().filter(|of| !self.sites.contains_key(*of));
+            all.extend(unknown.cloned());
+        }
+        all
     }
 
     pub(super) fn of_lease(
