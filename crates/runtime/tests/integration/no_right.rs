@@ -131,7 +131,7 @@ fn a_write_that_a_quota_refuses_has_another_cause_than_one_without_the_right() {
                 verbs.push("patch");
             }
             let rules = vec![rule("", "configmaps", &verbs)];
-            crate::role::grant_everywhere(&stage, "toy", rules).await;
+            grant_everywhere(&stage, "toy", rules).await;
             if is_granted {
                 let about = Match {
                     verb: "patch".to_owned(),

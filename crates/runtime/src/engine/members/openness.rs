@@ -243,7 +243,7 @@ fn show(state: &mut State, cluster: &ClusterId, blocker: Option<Blocker>) -> Opt
     // How a member does not answer differs from attempt to attempt; what is wrong with its credentials is for somebody to mend.
     let is_mended = MENDED.contains(&blocker.reason);
     let is_same =
-        |b: &Blocker| b.reason == blocker.reason && !(is_mended && b.message != blocker.message);
+        |b: &Blocker| b.reason == blocker.reason && (!is_mended || b.message == blocker.message);
     let is_known = before.is_some_and(|all| all.iter().any(is_same));
     (!is_known).then_some(blocker)
 }
