@@ -15,6 +15,8 @@ const NEWS: usize = 64;
 /// One cluster.
 #[derive(Clone)]
 pub(crate) struct Cluster {
+    /// The number of the connection: of a member there is another one with every client. Home's is 0.
+    pub(crate) run: u64,
     pub(crate) client: Channel,
     /// Writes in flight; waiting is in order.
     pub(crate) slots: Arc<Semaphore>,
@@ -28,10 +30,11 @@ pub(crate) struct Cluster {
 pub(crate) struct Clusters(Arc<Mutex<BTreeMap<ClusterId, Cluster>>>);
 
 impl Clusters {
-    pub(crate) fn add(&self, id: ClusterId, client: Channel, concurrency: usize) {
+    pub(crate) fn add(&self, id: ClusterId, (run, client): (u64, Channel), concurrency: usize) {
         let slots = Arc::new(Semaphore::new(concurrency.max(1)));
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let cluster = Cluster {
+            run,
             client,
             slots,
             news: Arc::new(Semaphore::new(NEWS)),

@@ -11,11 +11,12 @@
 
 mod without;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use slipway_api::purpose::runtime as purpose;
-use slipway_kernel::identity::{ObjectRef, kinds};
+use slipway_kernel::identity::{ClusterId, ObjectRef, kinds};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -29,12 +30,12 @@ use crate::state::{Phase, Shared, Standing};
 use without::{Obstacle, Stance};
 
 /// How a lease came to be ours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Taken {
     /// There was none, as far as this replica knows.
     Fresh,
-    /// Its holder gave it up in good order.
-    Released,
+    /// Its holder gave it up in good order, except in these members, where something of it may be under way.
+    Released(Arc<BTreeSet<ClusterId>>),
     /// Its holder may still believe that it is the leader.
     Expired,
 }
@@ -149,6 +150,7 @@ impl Candidate {
             acquired: acquired.unwrap_or_else(|| now.clone()),
             renewed: now,
             version: version.to_owned(),
+            unanswered: BTreeSet::new(),
         }
     }
 
@@ -161,7 +163,7 @@ impl Candidate {
                 let now = Instant::now();
                 observed.see(record.clone(), now);
                 let taken = if record.holder.is_empty() {
-                    Taken::Released
+                    Taken::Released(Arc::new(record.unanswered.clone()))
                 } else if observed.is_expired(self.times.lease_duration, now) {
                     Taken::Expired
                 } else {
@@ -358,8 +360,13 @@ struct Tenure {
     unanswered: Option<(String, Instant)>,
 }
 
-/// Gives a lease up, so that the next leader need not wait. Only after the last write has been answered.
-pub(crate) async fn release(shared: &Shared, client: &kube::Client, lease: &'static str) {
+/// Gives a lease up, so that the next leader need not wait, except in these members. Only after the last write anywhere else has been
+/// answered.
+pub(crate) async fn release(
+    shared: &Shared,
+    client: &kube::Client,
+    (lease, unanswered): (&'static str, BTreeSet<ClusterId>),
+) {
     let namespace = shared.settings.namespace.clone();
     let object = ObjectRef::local(kinds::LEASE, namespace, lease);
     let record = shared
@@ -374,13 +381,15 @@ pub(crate) async fn release(shared: &Shared, client: &kube::Client, lease: &'sta
     let timeout = shared.settings.request_timeout;
     for _ in 0..2 {
         record.holder = String::new();
+        record.unanswered.clone_from(&unanswered);
         record.duration = Duration::from_secs(1);
         record.renewed = micro(shared.environment.now());
         let wanted = ApiRequest::replace(&object, record.render(&object));
         match wanted.send(client, timeout).await {
             Outcome::Conflict => {}
             Outcome::Done(_) => {
-                tracing::info!(lease, epoch, "lease released");
+                let unanswered = unanswered.len();
+                tracing::info!(lease, epoch, unanswered, "lease released");
                 return;
             }
             _ => return,

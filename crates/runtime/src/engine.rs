@@ -5,6 +5,7 @@
 
 mod bump;
 mod changes;
+mod ending;
 mod fence;
 mod intake;
 mod members;
@@ -20,7 +21,6 @@ mod work;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -46,6 +46,7 @@ use crate::state::{Phase, Shared, Standing, Trust};
 use crate::webhook::Readings;
 
 pub(crate) use bump::Bumped;
+use ending::Counts;
 pub(crate) use members::{Said, identify};
 pub(crate) use questions::Pending;
 use questions::Questions;
@@ -88,8 +89,8 @@ pub(crate) struct Engine {
     /// Ends taking part in elections.
     candidacies: Vec<AbortHandle>,
     /// Plans being carried out, in each cluster, and events being told.
-    executing: BTreeMap<ClusterId, usize>,
-    telling: usize,
+    executing: Counts<(ClusterId, &'static str)>,
+    telling: Counts<ClusterId>,
     /// What webhooks left to be undone.
     undoing: usize,
     next_beat: Instant,
@@ -138,8 +139,8 @@ impl Engine {
             sender,
             running: FuturesUnordered::new(),
             candidacies: Vec::new(),
-            executing: BTreeMap::new(),
-            telling: 0,
+            executing: Counts::default(),
+            telling: Counts::default(),
             undoing: 0,
             next_beat: Instant::now(),
             beats: BTreeSet::new(),
@@ -168,8 +169,8 @@ impl Engine {
     pub(crate) fn add_home(&mut self, client: &kube::Client) {
         let home = ClusterId::local();
         let concurrency = self.shared.settings.concurrency;
-        let channel = client.clone().into();
-        self.clusters.add(home.clone(), channel, concurrency);
+        let connection = (0, client.clone().into());
+        self.clusters.add(home.clone(), connection, concurrency);
         self.sites.insert(home.clone(), Site::default());
         self.unsettled.insert(home.clone());
         let controllers: Vec<&'static str> = self.capabilities.keys().copied().collect();
@@ -364,57 +365,6 @@ impl Engine {
             Message::Held(hold) => self.held(*hold),
             Message::Undone => self.undoing = self.undoing.saturating_sub(1),
             Message::Ended => {}
-        }
-    }
-
-    /// No new steps; answers are awaited, then the leases given up.
-    async fn end(&mut self, client: &kube::Client) {
-        self.shared.draining.store(true, Ordering::Release);
-        let patience = after(Instant::now(), self.shared.settings.request_timeout);
-        // Whoever is slow outside does not keep the lease from the next leader, who asks again under the same name.
-        self.questions.leave_the_world();
-        // What webhooks have just left to be undone is not lost.
-        self.drain_inbox();
-        while !self.executing.is_empty()
-            || self.telling > 0
-            || self.undoing > 0
-            || self.questions.is_under_way_inside()
-        {
-            let message = tokio::select! {
-                biased;
-                () = sleep_until(patience) => break,
-                Some(message) = self.inbox.recv() => message,
-                Some(message) = self.running.next(), if !self.running.is_empty() => message,
-            };
-            self.receive(message);
-        }
-        // What is still under way has no answer: the next leader has to wait for it.
-        let clean = self.executing.is_empty() && !self.questions.is_under_way_inside();
-        for candidacy in self.candidacies.drain(..) {
-            candidacy.abort();
-        }
-        let leases: Vec<&'static str> = self.shared.lock().standings.keys().copied().collect();
-        for lease in leases {
-            if clean {
-                crate::election::release(&self.shared, client, lease).await;
-            }
-        }
-        self.shared.notify_observers();
-    }
-
-    /// Keeps what webhooks decide on new, and undoes what they leave to be undone, until `guests` is over.
-    async fn host(&mut self, mut guests: BoxFuture<'static, ()>) {
-        loop {
-            self.shared.lock().progress = Some(Instant::now());
-            let message = tokio::select! {
-                biased;
-                () = &mut guests => return,
-                Some(message) = self.inbox.recv() => message,
-                Some(message) = self.running.next(), if !self.running.is_empty() => message,
-                () = sleep_until(Instant::now() + TURN) => continue,
-            };
-            self.receive(message);
-            self.drain_inbox();
         }
     }
 }

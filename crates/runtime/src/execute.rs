@@ -16,6 +16,7 @@ mod refused;
 mod settle;
 mod statuses;
 mod throttle;
+mod write;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -27,11 +28,9 @@ use futures::stream::FuturesUnordered;
 use jiff::Timestamp;
 use serde_json::Value;
 use slipway_api::names::FIELD_MANAGER;
-use slipway_kernel::Purpose;
 use slipway_kernel::action::{Action, CopyOf, FieldManager, Target, copied};
 use slipway_kernel::event::Event;
 use slipway_kernel::identity::{Key, ObjectRef};
-use slipway_kernel::parts::{Part, Parts};
 use slipway_kernel::plan::{Plan, Step};
 use slipway_kernel::store::Meta;
 use tokio::sync::mpsc;
@@ -67,6 +66,8 @@ enum StepResult {
     Unknown,
     /// This replica may not act any more.
     Deposed,
+    /// The member does not say now that it is the cluster that was confirmed.
+    Unidentified,
     /// A restore of the API's storage was noticed before the answer came: it is of another history.
     Outlived,
 }
@@ -121,6 +122,7 @@ impl Report {
                 Requeue::Done
             }
             StepResult::Deposed => Requeue::Done,
+            StepResult::Unidentified => Requeue::Failed,
         };
         self.verdict = self.verdict.max(verdict);
         false
@@ -317,9 +319,12 @@ impl Execution {
         if deletes && !self.hold(&unconfirmed.uid) {
             return StepResult::Outdated;
         }
-        let Some(outcome) = self.write(&object, wanted, (verb, purpose)).await else {
-            self.release(&unconfirmed.uid, None);
-            return StepResult::Deposed;
+        let outcome = match self.write(&object, wanted, (verb, purpose)).await {
+            Ok(outcome) => outcome,
+            Err(unsent) => {
+                self.release(&unconfirmed.uid, None);
+                return unsent;
+            }
         };
         let uid = unconfirmed.uid.clone();
         if self.is_outlived() {
@@ -449,85 +454,6 @@ impl Execution {
             .zip(ledger)
             .is_some_and(|(target, l)| l.is_stale(target));
         stale.then_some(StepResult::Outdated)
-    }
-
-    /// Sends a write, unless this replica may not act any more or the batch has been stopped meanwhile.
-    async fn write(
-        &self,
-        object: &ObjectRef,
-        wanted: ApiRequest,
-        (verb, purpose): (&'static str, Purpose),
-    ) -> Option<Outcome> {
-        let cluster = self.clusters.get(&object.cluster)?;
-        let _slot = cluster.slots.acquire().await.ok()?;
-        if self.is_stopped() {
-            return None;
-        }
-        let controller = self.key.controller;
-        let epoch = self
-            .shared
-            .leads_in(self.lease, &object.cluster, controller)?;
-        let wanted = wanted.traced(self.context(epoch, purpose));
-        let wanted = wanted.reading(self.reads(object));
-        let timeout = self.shared.settings.request_timeout;
-        let before = self.known(object);
-        let outcome = wanted.send(&cluster.client, timeout).await;
-        if !object.cluster.is_local() {
-            // In members nobody asks for the newest version now and then.
-            self.compare(object, before, &outcome);
-        }
-        let rights = &cluster.rights;
-        let outcome = rights.tell_apart(&cluster.client, &wanted, outcome, timeout);
-        let outcome = outcome.await;
-        if !matches!(outcome, Outcome::Busy(_) | Outcome::Unknown(..)) {
-            let mut state = self.shared.lock();
-            if let Some(known) = state.of_mut(&object.cluster) {
-                known.throttles.remove(self.key.controller);
-            }
-        }
-        let kind = object.kind.kind.as_ref();
-        let ended = outcome.as_str();
-        self.shared
-            .metrics
-            .acted(controller, (verb, kind, purpose), ended);
-        match &outcome {
-            Outcome::Done(_) => {
-                tracing::info!(controller, verb, %object, %purpose, epoch, "object written");
-            }
-            Outcome::Refused(refused) | Outcome::Absent(refused) | Outcome::Unknown(refused, _) => {
-                let reason = refused.reason.as_str();
-                let message = refused::repeated(object, &refused.message);
-                tracing::warn!(controller, verb, %object, %purpose, ended, reason, message, "write not done");
-            }
-            Outcome::Conflict | Outcome::Busy(_) => {
-                tracing::debug!(controller, verb, %object, %purpose, ended, "write not done");
-            }
-        }
-        Some(outcome)
-    }
-
-    /// What is read of the answer to a write: who wrote which field only where a store wants to know it, because that may be the larger
-    /// part of an object.
-    fn reads(&self, object: &ObjectRef) -> Parts {
-        let state = self.shared.lock();
-        let known = state.stores.reads(&object.cluster, &object.kind);
-        Parts::ALL.without(Part::ManagedFields).or(known)
-    }
-
-    /// What the trace is to know about a write.
-    fn context(&self, epoch: i64, purpose: Purpose) -> String {
-        let basis: Vec<String> = self
-            .plan
-            .basis
-            .iter()
-            .map(|((_, kind), version)| format!("{}:{version}", kind.plural))
-            .collect();
-        format!(
-            "controller={};replica={};epoch={epoch};purpose={purpose};basis={}",
-            self.key.controller,
-            self.shared.settings.replica,
-            basis.join(",")
-        )
     }
 
     /// A write under this name has made the object this.

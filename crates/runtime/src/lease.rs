@@ -1,10 +1,12 @@
-//! A Lease as a record: who holds it, for how long, how often it changed hands.
+//! A Lease as a record: who holds it, for how long, how often it changed hands, and where it was not given up in good order.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use slipway_kernel::identity::{ObjectRef, kinds};
+use slipway_api::names::UNANSWERED;
+use slipway_kernel::identity::{ClusterId, ObjectRef, kinds};
 use slipway_kernel::store::Meta;
 use tokio::time::Instant;
 
@@ -19,6 +21,8 @@ pub(crate) struct Record {
     pub(crate) acquired: String,
     pub(crate) renewed: String,
     pub(crate) version: String,
+    /// Of one that was released: the members in which something of its holder may be under way.
+    pub(crate) unanswered: BTreeSet<ClusterId>,
 }
 
 impl Record {
@@ -41,6 +45,7 @@ impl Record {
             acquired: text("acquireTime"),
             renewed: text("renewTime"),
             version: Meta::of(lease).version,
+            unanswered: unanswered(lease),
         }
     }
 
@@ -49,6 +54,10 @@ impl Record {
         let mut metadata = json!({"name": object.name, "namespace": object.namespace});
         if !self.version.is_empty() {
             metadata["resourceVersion"] = json!(self.version);
+        }
+        if !self.unanswered.is_empty() {
+            let names: Vec<&str> = self.unanswered.iter().map(ClusterId::as_str).collect();
+            metadata["annotations"] = json!({UNANSWERED: json!(names).to_string()});
         }
         json!({
             "apiVersion": kinds::LEASE.api_version(),
@@ -68,6 +77,16 @@ impl Record {
     fn sign_of_life(&self) -> (&str, i64, &str, &str) {
         (&self.holder, self.epoch, &self.acquired, &self.renewed)
     }
+}
+
+fn unanswered(lease: &Value) -> BTreeSet<ClusterId> {
+    let annotations = lease.pointer("/metadata/annotations");
+    let named = annotations.and_then(|all| all.get(UNANSWERED)?.as_str());
+    let names: Vec<String> = named
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
+    let names = names.iter().map(String::as_str);
+    names.map(ClusterId::remote).collect()
 }
 
 /// A moment as Leases write it.
@@ -137,6 +156,7 @@ mod tests {
             acquired: "2026-01-01T00:00:00.000000Z".to_owned(),
             renewed: renewed.to_owned(),
             version: "7".to_owned(),
+            unanswered: BTreeSet::new(),
         }
     }
 
@@ -145,6 +165,11 @@ mod tests {
         let object = ObjectRef::local(kinds::LEASE, "system", "toy");
         let made = record("2026-01-01T00:00:02.000000Z");
         assert_eq!(Record::read(&made.render(&object)), made);
+        let torn = Record {
+            unanswered: ["north", "west"].map(ClusterId::remote).into(),
+            ..record("")
+        };
+        assert_eq!(Record::read(&torn.render(&object)), torn);
         let empty =
             Record::read(&json!({"spec": {"leaseDurationSeconds": -5, "leaseTransitions": "x"}}));
         assert_eq!(

@@ -16,7 +16,7 @@ pub(crate) use cluster::{ClusterState, Known};
 pub(crate) use lists::reference;
 pub(crate) use membership::{Asked, Doubts, Membership};
 pub(crate) use shared::Shared;
-pub(crate) use watch::WatchState;
+pub(crate) use watch::{FAILING, WatchState};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

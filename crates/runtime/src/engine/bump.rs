@@ -42,7 +42,7 @@ pub(crate) enum Bumped {
     Forbidden(ObjectRef, String),
     /// It may still act on one.
     Failed(ObjectRef),
-    /// This replica is not the leader any more.
+    /// This replica is not the leader any more, or not by its clock, until it has renewed.
     Lost,
     /// What was listed is not what is there now: it may act on something that nobody knows of.
     Outlived,

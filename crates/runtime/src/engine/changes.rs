@@ -113,8 +113,8 @@ impl Engine {
                 && watch.need != Need::Optional
                 && watch.control.failing().is_some();
             let is_listed = watch.listed || watch.off;
-            let is_awaited = known.is_awaited(key) || site.returning.contains_key(key);
-            is_listed && !is_awaited && !is_failing
+            let is_awaited = known.is_waited_for(key) || site.returning.contains_key(key);
+            watch.is_done_without(key) || (is_listed && !is_awaited && !is_failing)
         };
         is_reached && needs.into_iter().flatten().all(is_known)
     }

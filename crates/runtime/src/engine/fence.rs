@@ -1,7 +1,7 @@
 //! Makes sure that a former leader cannot act any more, before this one does.
 //!
 //! ```text
-//! given up in good order   list ─► act
+//! given up in good order   list ─► act               but in members that the Lease names as unanswered, as below
 //! Fence::WaitOut           wait ─► list ─► act
 //! Fence::BumpVersions      list ─► bump ─► act      where that is forbidden or fails: wait ─► list ─► act
 //! ```
@@ -26,13 +26,14 @@ use tokio::time::Instant;
 
 use super::Engine;
 use super::bump::{Basis, Bump, Bumped};
+use super::site::Site;
 use crate::election::Taken;
 use crate::message::Message;
 use crate::state::Phase;
 use crate::watch::WatchKey;
 
 /// A lease that this replica has.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Leadership {
     epoch: i64,
     /// When it was taken.
@@ -81,10 +82,10 @@ impl Engine {
             since,
             taken,
         };
-        self.leaderships.insert(lease, leadership);
+        self.leaderships.insert(lease, leadership.clone());
         let clusters: Vec<ClusterId> = self.sites.keys().cloned().collect();
         for cluster in clusters {
-            self.fence(&cluster, lease, leadership);
+            self.fence(&cluster, lease, leadership.clone());
         }
     }
 
@@ -106,7 +107,12 @@ impl Engine {
             .all(|c| c.fence() == Fence::BumpVersions);
         // What a former leader could act on in a member that has not been listed is not known: there it is waited for.
         let is_known = cluster.is_local() || !self.started(cluster).is_empty();
-        let bump = taken == Taken::Expired && all_bump && is_known;
+        let is_left = match &taken {
+            Taken::Fresh => false,
+            Taken::Released(unanswered) => unanswered.contains(cluster),
+            Taken::Expired => true,
+        };
+        let bump = is_left && all_bump && is_known;
         let fencing = Fencing {
             epoch,
             since,
@@ -118,15 +124,36 @@ impl Engine {
             return;
         };
         site.fences.insert(lease, fencing);
-        match (taken, &self.shared.settings.election) {
-            (Taken::Fresh, _) | (_, None) => self.acts(cluster, lease, epoch),
-            (Taken::Released, _) => self.waited_out(cluster, lease, epoch),
-            (Taken::Expired, Some(_)) if bump => self.waited_out(cluster, lease, epoch),
-            (Taken::Expired, Some(_)) => self.wait_out(cluster, lease, epoch),
+        if taken == Taken::Fresh || self.shared.settings.election.is_none() {
+            self.acts(cluster, lease, epoch);
+        } else if is_left && !bump {
+            self.wait_out(cluster, lease, epoch);
+        } else {
+            self.waited_out(cluster, lease, epoch);
         }
     }
 
-    fn of_lease(&self, lease: &'static str) -> impl Iterator<Item = &Arc<dyn Controller>> {
+    /// Where a former leader may still act under a lease that this replica has.
+    pub(super) fn unfenced(&self, lease: &'static str) -> Vec<ClusterId> {
+        let is_open = |site: &Site| {
+            let fencing = site.fences.get(lease);
+            fencing.is_some_and(|one| one.bump || matches!(one.progress, Progress::Waits))
+        };
+        let sites = self.sites.iter().filter(|(_, site)| is_open(site));
+        let mut all: Vec<ClusterId> = sites.map(|(cluster, _)| cluster.clone()).collect();
+        let taken = self.leaderships.get(lease).map(|one| &one.taken);
+        if let Some(Taken::Released(unanswered)) = taken {
+            // Nobody has named them here yet.
+            let unknown = unanswered.iter().filter(|of| !self.sites.contains_key(*of));
+            all.extend(unknown.cloned());
+        }
+        all
+    }
+
+    pub(super) fn of_lease(
+        &self,
+        lease: &'static str,
+    ) -> impl Iterator<Item = &Arc<dyn Controller>> {
         let all = self.capabilities.values();
         all.filter(move |capability| capability.lease() == lease)
     }
@@ -362,7 +389,9 @@ impl Engine {
                 drop(state);
                 self.acts(cluster, lease, epoch);
             }
-            Bumped::Lost => {}
+            // Where the lease is lost, that is told as well, and ends the wait. It may be that only the clock was set: then the next
+            // renewal puts it right, and nobody says anything.
+            Bumped::Lost => self.wait_instead(cluster, lease, epoch),
             Bumped::Forbidden(object, why) => {
                 let mut state = self.shared.lock();
                 let missing = Missing::new(&object.cluster, &object.kind, Right::Fence);

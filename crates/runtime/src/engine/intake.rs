@@ -13,11 +13,8 @@ use tokio::time::Instant;
 
 use super::Engine;
 use super::unseen::{absences, hidden, polled, seen, trust, unseen};
-use crate::state::{State, Trust, WatchState, reference};
+use crate::state::{FAILING, State, Trust, WatchState, reference};
 use crate::watch::{Failure, News, WatchKey};
-
-/// A kind that has failed for this long is out of sync: a stream that breaks now and then is none.
-const FAILING: Duration = Duration::from_secs(5);
 
 /// A member of which a kind that is needed has failed for this long is not known, whatever else it answers.
 const UNREAD: Duration = Duration::from_secs(30);
@@ -46,6 +43,7 @@ impl Engine {
             self.doubt(&key.cluster);
         }
         let is_list = matches!(news, News::Listed(..));
+        let is_failure = matches!(news, News::Failed(_));
         let (turned, complete) = {
             let shared = self.shared.clone();
             let mut state = shared.lock();
@@ -64,6 +62,10 @@ impl Engine {
             (turned, waited)
         };
         self.unsettled.insert(key.cluster.clone());
+        if is_failure && self.is_done_without(&self.shared.lock(), key) {
+            // Whoever waits for its list may wait for ever.
+            self.relisted(key, u64::MAX);
+        }
         if let Some(round) = round {
             self.relisted(key, round);
         }
@@ -79,6 +81,9 @@ impl Engine {
             }
         } else if !complete.is_empty() {
             self.replan_for(&key.cluster, complete);
+            if !key.cluster.is_local() {
+                self.tell_of(&key.cluster);
+            }
         }
         self.shared.notify_observers();
     }
@@ -102,8 +107,8 @@ impl Engine {
         }
     }
 
-    /// Who asked at run time for a kind as a whole that has not been listed for them yet. Nothing waits for such a list, and where
-    /// there is no object in it, none tells that it is there.
+    /// Who asked at run time for a kind as a whole that has not been listed for them yet, or began without one that could not be.
+    /// Nothing waits for such a list, and where there is no object in it, none tells that it is there.
     fn unlisted_for(&self, state: &State, key: &WatchKey) -> BTreeSet<&'static str> {
         let site = self.sites.get(&key.cluster);
         let watched = site.and_then(|site| site.watches.get(key));
@@ -113,8 +118,9 @@ impl Engine {
         let is_listed = |store: &StoreKey| state.stores.store(store).is_some_and(Store::is_synced);
         let stores = watched.stores.iter().filter(|(one, _)| !is_listed(one));
         let users = stores.flat_map(|(_, users)| users);
+        let is_begun = |name: &str| site.is_some_and(|site| site.started.contains(name));
         users
-            .filter(|(_, is_asked)| *is_asked)
+            .filter(|(controller, is_asked)| *is_asked || is_begun(controller))
             .map(|(controller, _)| *controller)
             .collect()
     }
@@ -298,6 +304,21 @@ impl Engine {
         if let Some(since) = since.filter(|_| is_unread) {
             self.unread(state, key, since);
         }
+        if self.is_done_without(state, key) {
+            // What was seen of it before a restore is not what there is.
+            if let Some(watch) = watch_mut(state, key)
+                && watch.rewound.is_some()
+            {
+                watch.listed = false;
+                self.sync(state, key);
+            }
+            state.say_what_is_awaited(&key.cluster, self.shared.environment.now());
+        }
+    }
+
+    /// Whether a kind of a member can be done without, and is for now: it fails, and has for a while. Nobody waits for it then.
+    pub(super) fn is_done_without(&self, state: &State, key: &WatchKey) -> bool {
+        watch(state, key).is_some_and(|watch| watch.is_done_without(key))
     }
 
     /// The API answers that a kind is not there or may not be seen.

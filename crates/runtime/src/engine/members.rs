@@ -23,6 +23,7 @@ use futures::future::{AbortHandle, abortable};
 use slipway_kernel::identity::ClusterId;
 use slipway_kernel::member::{Attention, Member};
 use slipway_kernel::store::Stores;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::Engine;
@@ -57,6 +58,8 @@ pub(super) struct Link {
     attempts: u32,
     /// Ends what is under way besides watches.
     ends: Vec<AbortHandle>,
+    /// What is told over it ends with this.
+    telling: watch::Sender<()>,
     /// Whether it is watched.
     pub(super) is_open: bool,
     /// The number of what is known of it: another one since all of that was dropped. Plans of before have no lane any more.
@@ -192,7 +195,7 @@ impl Engine {
         };
         if !self.sites.contains_key(cluster) {
             // Plans of before it was removed may yet be answered: they would share its budget unseen.
-            if !self.executing.contains_key(cluster) {
+            if !self.executing.has(cluster) {
                 self.add_member(cluster, member, by);
             }
             return;
@@ -252,6 +255,7 @@ impl Engine {
             run: 0,
             attempts: 0,
             ends: Vec::new(),
+            telling: watch::Sender::new(()),
             is_open: false,
         });
         self.sites.insert(cluster.clone(), site);
@@ -268,6 +272,8 @@ impl Engine {
     fn connect(&mut self, cluster: &ClusterId) {
         self.runs += 1;
         let run = self.runs;
+        // The former one's credentials may have been taken away on purpose.
+        self.clusters.remove(cluster);
         let member = {
             let mut state = self.shared.lock();
             let known = state.member_mut(cluster);
@@ -342,8 +348,8 @@ impl Engine {
             }
         };
         let concurrency = self.shared.settings.concurrency;
-        self.clusters
-            .add(cluster.clone(), client.clone(), concurrency);
+        let connection = (run, client.clone());
+        self.clusters.add(cluster.clone(), connection, concurrency);
         let Some(link) = self.link(cluster) else {
             return;
         };
@@ -380,6 +386,13 @@ impl Engine {
             link.ends.push(end);
         }
         self.start(async move { future.await.unwrap_or(Message::Ended) });
+    }
+
+    /// When the connection to a cluster ends that there is now.
+    pub(super) fn ended(&self, cluster: &ClusterId) -> Ending {
+        let site = self.sites.get(cluster);
+        let link = site.and_then(|site| site.link.as_ref());
+        Ending(link.map(|link| link.telling.subscribe()))
     }
 
     fn link(&mut self, cluster: &ClusterId) -> Option<&mut Link> {
@@ -448,5 +461,18 @@ impl Link {
         for end in self.ends.drain(..) {
             end.abort();
         }
+        self.telling = watch::Sender::new(());
+    }
+}
+
+/// The end of a connection to a member. Home's never ends.
+pub(super) struct Ending(Option<watch::Receiver<()>>);
+
+impl Ending {
+    pub(super) async fn recv(&mut self) {
+        let Some(telling) = &mut self.0 else {
+            return std::future::pending().await;
+        };
+        while telling.changed().await.is_ok() {}
     }
 }

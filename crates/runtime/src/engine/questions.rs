@@ -129,9 +129,9 @@ impl Questions {
         }
     }
 
-    /// Whether anything has been asked of a cluster or its pods and not been answered.
-    pub(super) fn is_under_way_inside(&self) -> bool {
-        self.inside.is_under_way()
+    /// Who has asked something of a cluster or its pods that has not been answered.
+    pub(super) fn under_way_inside(&self) -> impl Iterator<Item = &Key> {
+        self.inside.under_way()
     }
 
     /// Whether a key waits for more answers.

@@ -424,6 +424,8 @@ impl Engine {
             site.watches.remove(key);
             site.returning.remove(key);
             known.forget_watch(key);
+            // It may have been the last one whose list was waited for.
+            state.say_what_is_awaited(&key.cluster, shared.environment.now());
         } else if let Some(watch) = known.watches.get_mut(key) {
             watch.stores.retain(|known| **known != *store);
         }
@@ -460,6 +462,8 @@ impl Engine {
             known.forget_watch(key);
         }
         let stores: Vec<Arc<StoreKey>> = known.selectors.keys().cloned().collect();
+        // Whatever begins anew is listed anew.
+        state.say_what_is_awaited(cluster, self.shared.environment.now());
         for store in stores {
             if let Some(store) = state.stores.store_mut(&store) {
                 store.set_synced(false);

@@ -1,10 +1,12 @@
 //! Tells events, each in its own time, and gives up for a while where none can be told.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use slipway_kernel::event::Event;
 use slipway_kernel::fact::{Missing, Right};
 use slipway_kernel::identity::{ClusterId, Key, ObjectRef, kinds};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
 use super::Engine;
@@ -19,6 +21,8 @@ use crate::state::Shared;
 
 /// How often an event is tried to be told.
 const TELLINGS: u32 = 3;
+/// Between them, whatever the server asks for: who is told may be another one by then.
+const LONGEST: Duration = Duration::from_secs(10);
 /// For how long none is told in a namespace that refuses them although there is the right: it has no room for more, or goes.
 const EVENTS_PAUSE: Duration = Duration::from_secs(30);
 
@@ -52,29 +56,39 @@ impl Engine {
             return;
         }
         let Some(cluster) = self.clusters.get(&event.regarding.cluster) else {
+            self.recorder.untold(&slot);
             return;
         };
         let (shared, inbox) = (self.shared.clone(), self.sender.clone());
         let replica = &shared.settings.replica;
         let wanted = events::render(event, controller, replica, shared.environment.now());
-        self.telling += 1;
+        self.telling.add(place.0.clone());
         let tenure = self.tenure(&place.0);
+        let mut ended = self.ended(&place.0);
+        let lease = self.capabilities.get(controller).map(|one| one.lease());
+        let tell = Tell {
+            shared,
+            inbox,
+            cluster,
+            wanted,
+            controller,
+            lease: lease.unwrap_or_default(),
+            place,
+        };
         self.start(async move {
-            // An event brings something into being, which needs no object to be there.
-            let is_home = place.0.is_local();
-            if !is_home && !is_meant(&shared, &inbox, (&place.0, controller), &cluster.client).await
-            {
-                return Message::Told(slot, tenure, Some(Untold::Elsewhere));
-            }
-            let untold = tell(&shared, &cluster, &wanted, (controller, &place)).await;
+            let untold = tokio::select! {
+                biased;
+                () = ended.recv() => Some(Untold::Elsewhere),
+                untold = tell.run() => untold,
+            };
             Message::Told(slot, tenure, untold)
         });
     }
 
     /// An event was told, or none can be told in its namespace just now: then it is, if there is still cause for it later.
     pub(super) fn told(&mut self, slot: &Slot, tenure: u64, untold: Option<Untold>) {
-        self.telling = self.telling.saturating_sub(1);
         let (cluster, namespace) = (&slot.0, slot.1.as_str());
+        self.telling.take(cluster);
         // Of a member that is gone, or has another cluster in its place, nothing is remembered.
         let is_known = self.sites.contains_key(cluster) && self.tenure(cluster) == tenure;
         let Some(untold) = untold.filter(|_| is_known) else {
@@ -119,21 +133,58 @@ fn events_in(cluster: &ClusterId, namespace: &str) -> Missing {
     Missing::new(cluster, &kinds::EVENT, Right::Tell).within(namespace)
 }
 
-/// Tells an event; gives why none can be told in its namespace, if that is so.
-async fn tell(
-    shared: &Shared,
-    cluster: &Cluster,
-    wanted: &ApiRequest,
-    (controller, (of, namespace)): (&'static str, &(ClusterId, String)),
-) -> Option<Untold> {
-    let (settings, client) = (&shared.settings, &cluster.client);
-    let timeout = settings.request_timeout;
-    for attempt in 1..=TELLINGS {
+/// An event on its way.
+struct Tell {
+    shared: Arc<Shared>,
+    inbox: mpsc::UnboundedSender<Message>,
+    cluster: Cluster,
+    wanted: ApiRequest,
+    controller: &'static str,
+    lease: &'static str,
+    /// The cluster and the namespace that it is told in.
+    place: (ClusterId, String),
+}
+
+impl Tell {
+    /// Tells it; gives why none can be told in its namespace, if that is so.
+    async fn run(&self) -> Option<Untold> {
+        for attempt in 1..=TELLINGS {
+            if !self.is_meant(attempt).await {
+                return Some(Untold::Elsewhere);
+            }
+            let wait = match self.once().await {
+                Ok(untold) => return untold,
+                Err(asked) => asked,
+            };
+            let wait = wait.unwrap_or_else(|| self.shared.settings.backoff.after(attempt));
+            sleep(wait.min(LONGEST)).await;
+        }
+        None
+    }
+
+    /// Whether it may be told there. An event brings something into being, which needs no object to be there: so whoever answers is
+    /// asked each time, and a member is told nothing again by a replica that does not lead any more.
+    async fn is_meant(&self, attempt: u32) -> bool {
+        let (shared, cluster) = (&self.shared, &self.place.0);
+        if cluster.is_local() {
+            return true;
+        }
+        let leads = attempt == 1 || shared.holds(self.lease).is_some();
+        let whose = (cluster, self.controller);
+        leads && is_meant(shared, &self.inbox, whose, &self.cluster).await
+    }
+
+    /// Tries once; no end of it if that is to be done again, after what the server asked for.
+    async fn once(&self) -> Result<Option<Untold>, Option<Duration>> {
+        let (shared, client, wanted) = (&self.shared, &self.cluster.client, &self.wanted);
+        let timeout = shared.settings.request_timeout;
         let outcome = wanted.send(client, timeout).await;
-        let outcome = cluster.rights.tell_apart(client, wanted, outcome, timeout);
-        match outcome.await {
+        let rights = &self.cluster.rights;
+        let outcome = rights.tell_apart(client, wanted, outcome, timeout);
+        Ok(match outcome.await {
             Outcome::Done(_) | Outcome::Conflict => {
-                shared.metrics.published(controller);
+                shared.metrics.published(self.controller);
+                let (of, namespace) = &self.place;
                 let mut state = shared.lock();
                 let missing = events_in(of, namespace);
                 if let Some(known) = state.of_mut(of)
@@ -141,22 +192,19 @@ async fn tell(
                 {
                     known.facts.missing.remove(&missing);
                 }
-                return None;
+                None
             }
             Outcome::Refused(refused) if refused.reason == Reason::NoRight => {
-                return Some(Untold::NoRight(refused.message));
+                Some(Untold::NoRight(refused.message))
             }
             Outcome::Refused(refused) if refused.is_forbidden() => {
-                return Some(Untold::Refused(refused.message));
+                Some(Untold::Refused(refused.message))
             }
             Outcome::Refused(refused) | Outcome::Absent(refused) => {
                 tracing::warn!(message = refused.message, "event not told");
-                return None;
+                None
             }
-            Outcome::Busy(asked) | Outcome::Unknown(_, asked) => {
-                sleep(asked.unwrap_or_else(|| settings.backoff.after(attempt))).await;
-            }
-        }
+            Outcome::Busy(asked) | Outcome::Unknown(_, asked) => return Err(asked),
+        })
     }
-    None
 }

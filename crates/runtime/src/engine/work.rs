@@ -272,7 +272,7 @@ impl Engine {
             plan,
             numbers,
         );
-        *self.executing.entry(key.cluster.clone()).or_default() += 1;
+        self.executing.add((key.cluster.clone(), key.controller));
         let tenure = self.tenure(&key.cluster);
         self.start(async move {
             let began = Instant::now();
@@ -298,7 +298,7 @@ impl Engine {
     }
 
     pub(super) fn executed(&mut self, key: &Key, tenure: u64, report: &Report) {
-        self.execution_ended(&key.cluster);
+        self.execution_ended(key);
         if self.tenure(&key.cluster) != tenure {
             // Its lane has been dropped. One of its name may be another plan's by now.
             return;
@@ -323,13 +323,10 @@ impl Engine {
     }
 
     /// One plan less is carried out in a cluster. A member that has come back waits for those of before.
-    fn execution_ended(&mut self, cluster: &ClusterId) {
-        let Some(count) = self.executing.get_mut(cluster) else {
-            return;
-        };
-        *count = count.saturating_sub(1);
-        if *count == 0 {
-            self.executing.remove(cluster);
+    fn execution_ended(&mut self, key: &Key) {
+        let cluster = &key.cluster;
+        self.executing.take(&(cluster.clone(), key.controller));
+        if !self.executing.has(cluster) {
             self.attend_to(cluster);
         }
     }

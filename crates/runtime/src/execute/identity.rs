@@ -1,9 +1,9 @@
 //! Where a plan may write: into the cluster of its key, and if that is a member, only while it is the cluster that it is taken for.
 //!
 //! Whatever changes or deletes an object names its uid, which no other cluster has. What brings an object into being does not: so
-//! before each plan is carried out, and before an event is told, the member is asked who it is, unless it has just said so. It is asked again whenever a watch
-//! of it has failed, because whoever takes its place ends the connections to it; and what it has said over another connection than the
-//! one that would be written over does not count.
+//! before each plan is carried out, before each write of it, and before an event is told, the member is asked who it is, unless it has
+//! just said so. It is asked again whenever a watch of it has failed, because whoever takes its place ends the connections to it; and
+//! what it has said over another connection than the one that would be written over does not count.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use slipway_kernel::member::Member;
 use tokio::sync::mpsc;
 
 use super::Execution;
-use crate::channel::Channel;
+use crate::clusters::Cluster;
 use crate::engine::{Said, identify};
 use crate::message::Message;
 use crate::state::{Asked, Shared};
@@ -54,40 +54,45 @@ impl Execution {
         if is_idle || self.key.cluster.is_local() {
             return true;
         }
-        let Some(reached) = self.clusters.get(&self.key.cluster) else {
-            return false;
-        };
-        is_meant(
-            &self.shared,
-            &self.inbox,
-            (&self.key.cluster, self.key.controller),
-            &reached.client,
-        )
-        .await
+        match self.clusters.get(&self.key.cluster) {
+            Some(reached) => self.is_meant_by(&reached).await,
+            None => false,
+        }
+    }
+
+    /// Whether it may be written to over this connection. That costs nothing while it has just said who it is.
+    pub(super) async fn is_meant_by(&self, reached: &Cluster) -> bool {
+        let whose = (&self.key.cluster, self.key.controller);
+        self.key.cluster.is_local() || is_meant(&self.shared, &self.inbox, whose, reached).await
     }
 }
 
-/// Whether a member is the cluster that was confirmed to a controller: by what it has just said, or says now. What it says is told.
+/// Whether a member is the cluster that was confirmed to a controller: by what it has just said, or says now over this connection.
+/// What it says is told. Over a former connection nobody is asked: its credentials may be there no more.
 pub(crate) async fn is_meant(
     shared: &Shared,
     inbox: &mpsc::UnboundedSender<Message>,
     (cluster, controller): (&ClusterId, &str),
-    client: &Channel,
+    reached: &Cluster,
 ) -> bool {
+    let (client, run) = (&reached.client, reached.run);
     let over = client.connection();
-    let (member, run, doubts) = {
+    let (member, doubts) = {
         let state = shared.lock();
         let known = state.of(cluster);
         let Some(membership) = known.and_then(|known| known.member.as_ref()) else {
             return false;
         };
+        if membership.run != run {
+            return false;
+        }
         if membership.is_fresh(FRESH, over) {
             return membership.is_open_to(controller);
         }
         let Some(member) = membership.named.get(controller) else {
             return false;
         };
-        (member.clone(), membership.run, membership.doubts.clone())
+        (member.clone(), membership.doubts.clone())
     };
     let timeout = shared.settings.request_timeout;
     let mut asked = Asked::now(run, &doubts, client);

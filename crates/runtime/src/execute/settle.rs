@@ -1,5 +1,6 @@
 //! Finds out what became of writes that were not answered.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -10,6 +11,7 @@ use slipway_kernel::event::Event;
 use slipway_kernel::fields::merge;
 use slipway_kernel::identity::ObjectRef;
 use slipway_kernel::store::{Meta, number};
+use tokio::time::Instant;
 
 use super::Execution;
 use crate::message::Message;
@@ -33,6 +35,8 @@ pub(crate) struct UnconfirmedWrite {
     /// The name that it was sent under, if that is one of its own.
     manager: Option<String>,
     refused: Option<Refused>,
+    /// Since when it is unconfirmed.
+    since: Option<Instant>,
     /// Do not ask before this time is over.
     after: Option<Duration>,
     /// What the object looks like if it was done.
@@ -57,6 +61,11 @@ impl UnconfirmedWrite {
     /// Whether it is about a deletion.
     pub(crate) fn is_deletion(&self) -> bool {
         matches!(self.aim, Aim::Gone)
+    }
+
+    /// Whether the API server cannot be at work on it any more.
+    fn is_over(&self) -> bool {
+        self.since.is_none_or(|since| since.elapsed() >= LATE)
     }
 
     /// The name that it was sent under.
@@ -127,6 +136,8 @@ pub(super) enum Found {
     Nothing,
     /// Its kind is not served, by this server at least: that says nothing about the object.
     NotServed(Refused),
+    /// That there is no right to read it, in whatever way.
+    NoRight(Refused),
     /// No answer; try again after this time if the server said so.
     NoAnswer(Option<Duration>),
 }
@@ -136,6 +147,11 @@ impl Execution {
         let mut state = self.shared.lock();
         if let Some(known) = state.of_mut(&self.key.cluster) {
             let all = known.unconfirmed.entry(self.lane.clone()).or_default();
+            let since = Some(Instant::now());
+            let unconfirmed = UnconfirmedWrite {
+                since,
+                ..unconfirmed
+            };
             all.insert(object.clone(), unconfirmed);
         }
     }
@@ -171,12 +187,32 @@ impl Execution {
         true
     }
 
+    /// Nobody will be told what became of it: it counts as refused.
+    fn give_up(&self, object: &ObjectRef, unconfirmed: &UnconfirmedWrite, refused: Refused) {
+        let (now, backoff) = (self.shared.environment.now(), self.shared.settings.backoff);
+        let mut state = self.shared.lock();
+        if unconfirmed.is_deletion() {
+            let cluster = &self.key.cluster;
+            state.release_deletion(cluster, &unconfirmed.uid, Some(now));
+        }
+        state.refuse((object, unconfirmed.by()), refused, None, backoff, now);
+    }
+
+    /// Whether this replica ends, and the next leader waits for what may be under way in the member, and lists it.
+    fn is_left_to_the_next(&self) -> bool {
+        let is_ending = self.shared.draining.load(Ordering::Acquire);
+        is_ending && !self.key.cluster.is_local()
+    }
+
     async fn settle_one(&self, object: &ObjectRef, unconfirmed: &UnconfirmedWrite) -> bool {
         let backoff = self.shared.settings.backoff;
         let mut wait = unconfirmed.after;
         for attempt in 1..=ATTEMPTS {
             if let Some(wait) = wait {
                 self.shared.environment.sleep(wait.min(LONGEST)).await;
+            }
+            if self.is_left_to_the_next() {
+                return false;
             }
             let found = self.read(object, &unconfirmed.uid).await;
             if self.is_outlived() {
@@ -188,14 +224,18 @@ impl Execution {
                 Found::Nothing => None,
                 Found::NotServed(refused) => {
                     // Who waited for its kind would wait for ever where the definition is gone.
-                    let now = self.shared.environment.now();
-                    let mut state = self.shared.lock();
-                    if unconfirmed.is_deletion() {
-                        let cluster = &self.key.cluster;
-                        state.release_deletion(cluster, &unconfirmed.uid, Some(now));
-                    }
-                    state.refuse((object, unconfirmed.by()), refused, None, backoff, now);
+                    self.give_up(object, unconfirmed, refused);
                     return true;
+                }
+                Found::NoRight(refused) if unconfirmed.is_over() => {
+                    // So would who waited for the right. It was done by now, or never will be.
+                    tracing::warn!(%object, "lost answer cannot be looked up without the right to get or list; going on");
+                    self.give_up(object, unconfirmed, refused);
+                    return true;
+                }
+                Found::NoRight(_) => {
+                    wait = Some(backoff.after(attempt));
+                    continue;
                 }
                 Found::NoAnswer(after) => {
                     wait = Some(after.unwrap_or_else(|| backoff.after(attempt)));
@@ -307,8 +347,35 @@ impl Execution {
                 Found::Nothing
             }
             Outcome::Busy(after) | Outcome::Unknown(_, after) => Found::NoAnswer(after),
+            Outcome::Refused(refused)
+                if refused.is_forbidden() && self.may_not_read(object).await =>
+            {
+                Found::NoRight(Refused {
+                    reason: Reason::NoRight,
+                    ..refused
+                })
+            }
             Outcome::Refused(_) | Outcome::Conflict => Found::NoAnswer(None),
         }
+    }
+
+    /// Whether the API says that an object may neither be read nor listed.
+    async fn may_not_read(&self, object: &ObjectRef) -> bool {
+        let Some(cluster) = self.clusters.get(&object.cluster) else {
+            return false;
+        };
+        let timeout = self.shared.settings.request_timeout;
+        for wanted in [ApiRequest::get(object), ApiRequest::find(object)] {
+            let (client, uri) = (&cluster.client, &wanted.uri);
+            let rights = &cluster.rights;
+            if !rights
+                .is_missing(client, &wanted.method, uri, timeout)
+                .await
+            {
+                return false;
+            }
+        }
+        true
     }
 }
 

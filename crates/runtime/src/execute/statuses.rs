@@ -70,8 +70,9 @@ impl Execution {
             return early;
         }
         let unconfirmed = UnconfirmedWrite::of(Some(&status.target));
-        let Some(outcome) = self.send_status(status).await else {
-            return StepResult::Deposed;
+        let outcome = match self.send_status(status).await {
+            Ok(outcome) => outcome,
+            Err(unsent) => return unsent,
         };
         if self.is_outlived() {
             return StepResult::Outlived;
@@ -106,8 +107,8 @@ impl Execution {
         }
     }
 
-    /// Patches the status, or replaces it where that is forbidden; nothing if this replica may not act any more.
-    async fn send_status(&self, status: &Status) -> Option<Outcome> {
+    /// Patches the status, or replaces it where that is forbidden; nothing is sent if this replica may not act any more.
+    async fn send_status(&self, status: &Status) -> Result<Outcome, StepResult> {
         let object = status.target.object();
         let known = {
             let state = self.shared.lock();
@@ -117,7 +118,7 @@ impl Execution {
         };
         if known {
             let outcome = self.replace_status(status).await;
-            if outcome.as_ref().is_some_and(is_forbidden) {
+            if outcome.as_ref().is_ok_and(is_forbidden) {
                 self.forget(object);
             }
             return outcome;
@@ -132,19 +133,19 @@ impl Execution {
                 let replaced = self.replace_status(status).await?;
                 // Where neither is granted, patching is what our own role grants.
                 if is_forbidden(&replaced) {
-                    return Some(outcome);
+                    return Ok(outcome);
                 }
                 // Only what has been done is known to be granted.
                 if let Outcome::Done(_) = replaced {
                     self.remember(object, &refused.message);
                 }
-                Some(replaced)
+                Ok(replaced)
             }
             Outcome::Done(_) => {
                 self.forget(object);
-                Some(outcome)
+                Ok(outcome)
             }
-            _ => Some(outcome),
+            _ => Ok(outcome),
         }
     }
 
@@ -179,18 +180,18 @@ impl Execution {
     }
 
     /// Reads the object, and replaces its status if it is still the one that the plan was made for.
-    async fn replace_status(&self, status: &Status) -> Option<Outcome> {
+    async fn replace_status(&self, status: &Status) -> Result<Outcome, StepResult> {
         let object = status.target.object();
         let mut value = match self.fetch(object).await {
             Outcome::Done(value) => value,
-            other => return Some(other),
+            other => return Ok(other),
         };
         let meta = Meta::of(&value);
         if meta.uid != status.target.uid() || meta.version != status.target.version() {
             if !self.is_outlived() {
                 self.shared.lock().overlay(object, &value);
             }
-            return Some(Outcome::Conflict);
+            return Ok(Outcome::Conflict);
         }
         if let Some(fields) = value.as_object_mut() {
             // A list, in which it may have been found, has neither.

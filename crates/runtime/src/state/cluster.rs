@@ -114,6 +114,13 @@ impl ClusterState {
         watch.is_some_and(|watch| watch.rewound.is_some()) && !self.hidden.contains(key)
     }
 
+    /// The same, and somebody waits for its list: not where it is done without for now.
+    pub(crate) fn is_waited_for(&self, key: &WatchKey) -> bool {
+        let watch = self.watches.get(key);
+        let is_left_out = watch.is_some_and(|watch| watch.is_done_without(key));
+        self.is_awaited(key) && !is_left_out
+    }
+
     /// Nothing is watched there any more, so nothing is said about it either.
     pub(crate) fn forget_watch(&mut self, key: &WatchKey) {
         self.watches.remove(key);

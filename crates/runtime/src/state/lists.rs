@@ -145,7 +145,7 @@ impl State {
         let mut kinds: Vec<Kind> = Vec::new();
         if let Some(known) = self.of(cluster) {
             for of in known.watches.keys() {
-                if known.is_awaited(of) && !kinds.contains(&of.kind) {
+                if known.is_waited_for(of) && !kinds.contains(&of.kind) {
                     kinds.push(of.kind.clone());
                 }
             }

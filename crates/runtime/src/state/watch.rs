@@ -1,13 +1,14 @@
 //! How each watch is doing, as far as the loop has heard.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use slipway_kernel::interest::Need;
 use slipway_kernel::store::StoreKey;
 use tokio::time::Instant;
 
 use super::Trust;
-use crate::watch::Control;
+use crate::watch::{Control, WatchKey};
 
 /// How a watch is doing.
 #[derive(Debug, Clone)]
@@ -28,7 +29,18 @@ pub(crate) struct WatchState {
     pub(crate) listed_since: Option<Instant>,
 }
 
+/// A kind that has failed for this long is out of sync: a stream that breaks now and then is none.
+pub(crate) const FAILING: Duration = Duration::from_secs(5);
+
 impl WatchState {
+    /// Whether it is of a kind of a member that can be done without, and fails for longer than a stream that breaks now and then: it may
+    /// fail for ever, so nobody waits for it.
+    pub(crate) fn is_done_without(&self, key: &WatchKey) -> bool {
+        let is_optional = self.need == Need::Optional && !key.cluster.is_local();
+        let failing = self.control.failing().filter(|_| is_optional);
+        failing.is_some_and(|(since, _)| since.elapsed() >= FAILING)
+    }
+
     /// Has a list made that begins after a moment; gives the number of the one to wait for, none if one has been taken in. One
     /// that is under way and began late enough is not begun again: where that takes long, it would never come to its end.
     pub(crate) fn list_after(&self, moment: Instant) -> Option<u64> {
@@ -42,8 +54,6 @@ impl WatchState {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn watch() -> WatchState {

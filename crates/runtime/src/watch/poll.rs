@@ -21,6 +21,13 @@ pub(super) enum Look {
     Get(Arc<str>),
 }
 
+/// Why a look has shown nothing.
+enum Unseen {
+    Failed(Box<kube::Error>),
+    /// One of its answers did not come in time.
+    Unanswered,
+}
+
 impl Watch {
     /// Looks until it is time to see whether the kind may be watched after all.
     pub(super) async fn poll(&self, look: Look, why: String) -> End {
@@ -65,9 +72,8 @@ impl Watch {
     async fn look_once(&self, look: &Look, why: &mut Option<String>) -> Option<End> {
         let round = self.control.round.load(Ordering::Acquire);
         self.tell(News::Listing(self.places.last()));
-        let looked = timeout(self.times.answer, self.look(look)).await;
-        match looked {
-            Ok(Ok(names)) => {
+        match self.look(look).await {
+            Ok(names) => {
                 self.control.in_time();
                 if let Some(why) = why.take() {
                     self.tell(News::Polled(why));
@@ -76,31 +82,42 @@ impl Watch {
                 self.complete();
                 (!told).then_some(End::Deaf)
             }
-            Ok(Err(error)) => Some(self.ended(look, error)),
-            Err(_) => {
+            Err(Unseen::Failed(error)) => Some(self.ended(look, *error)),
+            Err(Unseen::Unanswered) => {
                 self.fail(Failure::no_answer(self.times.answer));
                 Some(End::Failed)
             }
         }
     }
 
-    /// Tells all objects that there are; gives their names.
-    async fn look(&self, look: &Look) -> Result<BTreeSet<Name>, kube::Error> {
+    /// Tells all objects that there are; gives their names. As long as answers come it takes as long as there are pages.
+    async fn look(&self, look: &Look) -> Result<BTreeSet<Name>, Unseen> {
         let mut list = List::default();
         if let Look::Get(name) = look {
-            let found = self.object(name).await?;
+            let found = self.in_time(self.object(name)).await?;
             self.tell_page(&mut list, found).await;
             return Ok(list.names);
         }
         let mut params = listed(&self.key);
         loop {
-            let page = page(&self.listener, (&self.key, self.reads), &params).await?;
+            let page = page(&self.listener, (&self.key, self.reads), &params);
+            let page = self.in_time(page).await?;
             self.tell_page(&mut list, page.objects).await;
             match page.next {
                 Some(token) => params = params.continue_token(&token),
                 None => return Ok(list.names),
             }
         }
+    }
+
+    /// One answer.
+    async fn in_time<T>(
+        &self,
+        answer: impl Future<Output = Result<T, kube::Error>>,
+    ) -> Result<T, Unseen> {
+        let answered = timeout(self.times.answer, answer).await;
+        let answered = answered.map_err(|_| Unseen::Unanswered)?;
+        answered.map_err(|error| Unseen::Failed(Box::new(error)))
     }
 
     async fn tell_page(&self, list: &mut List, objects: impl IntoIterator<Item = Value>) {

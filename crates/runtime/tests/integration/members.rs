@@ -8,6 +8,7 @@ mod herd;
 mod identity;
 mod lanes;
 mod line;
+mod rotation;
 mod silence;
 mod stage;
 mod wanted;
@@ -18,7 +19,7 @@ use serde_json::json;
 use slipway_kernel::identity::ClusterId;
 use tokio::time::Instant;
 
-use crate::stage::{Replica, alone, secs, virtually};
+use crate::stage::{Replica, Stage, alone, secs, virtually};
 use herd::Herd;
 use line::Mode;
 use stage::{ALL, DEBOUNCE, Fleet, stores_of};
@@ -43,6 +44,10 @@ pub(crate) enum Wrong {
     Undefined,
     /// Its lists fail.
     Failing,
+    /// Another cluster answers in its place.
+    Replaced,
+    /// It is named no more, and then it is again.
+    Returned,
 }
 
 pub(crate) const WRONGS: [Wrong; 8] = [
@@ -87,6 +92,14 @@ impl Wrong {
                 };
                 let stage = &fleet.members[BAD];
                 stage.refuse(lists, 500, "InternalError", Frequency::always());
+            }
+            Self::Replaced => {
+                let other = Stage::seeded(99).await;
+                fleet.lines.lead(BAD, &other.cluster);
+            }
+            Self::Returned => {
+                fleet.unname(BAD).await;
+                fleet.name(BAD, "1").await;
             }
         }
     }

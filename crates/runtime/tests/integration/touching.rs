@@ -1,6 +1,7 @@
 //! `Fence::BumpVersions`: the enumeration of D-2 again, without any wait. A's renewals fail from the start, and it sleeps at its
 //! k-th write for almost as long as a request may take; meanwhile B takes over, touches, and acts.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -8,9 +9,10 @@ use serde_json::json;
 use slipway_apiserver::faults::{Frequency, Match};
 use slipway_apiserver::trace::Record;
 use slipway_kernel::Fence;
+use slipway_runtime::{Environment, Operator};
 
 use crate::fencing::{Of, When, no_renewals, sleep_at, slow, start};
-use crate::stage::{Stage, committed, one_of_many, secs, virtually};
+use crate::stage::{Replica, Stage, committed, epoch, one_of_many, secs, virtually};
 use crate::toy::Toy;
 
 const FENCE: &str = "slipway.dev/fence";
@@ -196,6 +198,32 @@ fn a_touch_that_fails_is_repeated_and_one_that_may_not_be_is_shown() {
         let off = "slipway_feature_off{feature=\"fence configmaps\"} 1";
         assert!(b.view.metrics().contains(off));
         assert!(b.view.is_ready());
+    });
+}
+
+/// A time server sets the clock of a leader that touches objects: by that clock its lease is over, until it is renewed.
+#[test]
+fn a_clock_that_is_set_while_objects_are_touched_leaves_a_leader_that_acts() {
+    virtually(async {
+        let stage = bereft().await;
+        for n in 0..40 {
+            stage.map(&format!("m{n:02}"), json!({"want": "1"})).await;
+        }
+        slow(&stage, "b", "patch", 600);
+        let environment = Environment::virtual_from(epoch(), 7);
+        let operator = Operator::new(environment.clone(), stage.client("b"), one_of_many("b"));
+        let _b = Replica::run(operator.with(Arc::new(toy())));
+        let touches = || stage.records(|r| is_touch(r) && r.agent == "b").len();
+        let mut waited = 0;
+        while touches() == 0 {
+            assert!(waited < 400, "nothing is touched");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            waited += 1;
+        }
+        environment.set_clock_by(3_600);
+        for name in ["m00", "m39", "todo"] {
+            stage.until_have(name, "1", 60).await;
+        }
     });
 }
 

@@ -61,14 +61,14 @@ fn is_other(member: &mut Membership) -> bool {
     before.is_some_and(|before| before != *uid)
 }
 
-/// Notes whether a member can be reached, and since when that is so. Another text about the same is no other state.
+/// Notes whether a member can be reached, and since when that is so. Another reason for the same is no other state, and is said.
 pub(super) fn turn(member: &mut Membership, reach: Reach, now: jiff::Timestamp) {
     let state = &mut member.state;
     let is_same = std::mem::discriminant(&state.reach) == std::mem::discriminant(&reach);
     if !is_same {
         state.since = now;
-        state.reach = reach;
     }
+    state.reach = reach;
 }
 
 #[cfg(test)]
@@ -156,6 +156,22 @@ mod tests {
         assert!(returns(Said::Silent("no answer".to_owned())));
         assert!(!returns(Said::Failed("busy".to_owned())));
         assert!(!returns(Said::Refused("nobody".to_owned())));
+    }
+
+    /// Whoever mends the first one has to hear of the second.
+    #[test]
+    fn why_a_member_cannot_be_reached_is_the_last_reason_and_since_when_is_the_first_time() {
+        let mut member = member();
+        let at = |second| Timestamp::from_second(second).unwrap_or_default();
+        let mut turned = |reach: Reach, second| {
+            turn(&mut member, reach, at(second));
+            (member.state.reach.clone(), member.state.since)
+        };
+        let missing = |why: &str| Reach::NoCredentials(why.to_owned());
+        for (why, second) in [("there is none", 1), ("it has an exec", 2)] {
+            assert_eq!(turned(missing(why), second), (missing(why), at(1)));
+        }
+        assert_eq!(turned(Reach::Reached, 3), (Reach::Reached, at(3)));
     }
 
     /// An answer that was on its way when versions ran backwards may be that of the cluster that was there before.

@@ -20,6 +20,9 @@ const MEMBER: &str = "member";
 /// What every member goes through, and nobody has to be told of.
 const PASSING: [&str; 2] = [reasons::NOT_SYNCED, reasons::CLUSTER_UNCONFIRMED];
 
+/// What people mend step by step: each step is told of.
+const MENDED: [&str; 2] = [reasons::CREDENTIALS_MISSING, reasons::CREDENTIALS_REFUSED];
+
 impl Engine {
     /// A member has said which cluster it is, or nothing.
     pub(in crate::engine) fn attended(&mut self, cluster: &ClusterId, asked: Asked, said: Said) {
@@ -55,7 +58,9 @@ impl Engine {
 
     /// Watches a member, or does not, by which cluster it is.
     pub(super) fn recognise(&mut self, cluster: &ClusterId) {
-        let is_wanted = {
+        // What it said last counts also while there is no client; whoever makes one asks it again.
+        let is_connected = self.clusters.get(cluster).is_some();
+        let is_wanted = is_connected && {
             let state = self.shared.lock();
             let known = state.of(cluster).and_then(|known| known.member.as_ref());
             // One that may not be identified is looked at, and not written to.
@@ -236,6 +241,10 @@ fn show(state: &mut State, cluster: &ClusterId, blocker: Option<Blocker>) -> Opt
         return None;
     };
     let before = state.blockers.insert(key, vec![blocker.clone()]);
-    let is_known = before.is_some_and(|all| all.iter().any(|b| b.reason == blocker.reason));
+    // How a member does not answer differs from attempt to attempt; what is wrong with its credentials is for somebody to mend.
+    let is_mended = MENDED.contains(&blocker.reason);
+    let is_same =
+        |b: &Blocker| b.reason == blocker.reason && (!is_mended || b.message == blocker.message);
+    let is_known = before.is_some_and(|all| all.iter().any(is_same));
     (!is_known).then_some(blocker)
 }

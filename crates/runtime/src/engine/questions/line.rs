@@ -320,9 +320,9 @@ impl Line {
         }
     }
 
-    /// Whether anything has been asked and not been answered.
-    pub(super) fn is_under_way(&self) -> bool {
-        !self.under_way.is_empty()
+    /// Of which keys anything has been asked and not been answered.
+    pub(super) fn under_way(&self) -> impl Iterator<Item = &Key> {
+        self.under_way.keys()
     }
 
     /// Whether a key waits for more answers.

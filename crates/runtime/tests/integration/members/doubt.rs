@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use slipway_api::names::CONFIRM_CLUSTER;
-use slipway_apiserver::faults::{Frequency, Match, WatchFault};
+use slipway_apiserver::faults::{Fault, Frequency, Match, WatchFault};
 use slipway_apiserver::trace::{Ending, Record};
 use slipway_kernel::identity::ClusterId;
 
@@ -95,11 +95,6 @@ fn nothing_is_told_in_another_cluster_behind_the_same_name() {
     virtually(async {
         let (fleet, _replica, _) = Fleet::running().await;
         secs(20).await;
-        let told = |stage: &Stage| {
-            stage
-                .records(|r| r.resource.contains("events") && r.verb != "list")
-                .len()
-        };
         fleet.patch(BAD, json!({"data": {"tells": "first"}})).await;
         secs(5).await;
         assert!(told(&fleet.members[BAD]) > 0);
@@ -109,6 +104,57 @@ fn nothing_is_told_in_another_cluster_behind_the_same_name() {
         fleet.patch(BAD, json!({"data": {"tells": "second"}})).await;
         secs(60).await;
         assert_eq!(told(&other), 0);
+    });
+}
+
+/// What tells events in a member.
+fn telling() -> Match {
+    Match {
+        agent: "one".to_owned(),
+        verb: "create".to_owned(),
+        resource: "events.k8s.io/events".to_owned(),
+        ..Match::default()
+    }
+}
+
+fn told(stage: &Stage) -> usize {
+    let told = stage.records(|r| r.resource.contains("events") && r.verb != "list");
+    told.len()
+}
+
+/// It is told again after a second, by when the answer may be another cluster's.
+#[test]
+fn an_event_that_was_not_answered_is_not_told_again_in_another_cluster() {
+    virtually(async {
+        let (fleet, _replica, _) = Fleet::running().await;
+        secs(20).await;
+        let late = Fault::Delay(Duration::from_secs(2));
+        let faults = fleet.members[BAD].cluster.faults();
+        faults.add(telling(), Frequency::always(), late);
+        fleet.patch(BAD, json!({"data": {"tells": "first"}})).await;
+        secs(1).await;
+        let other = Stage::seeded(99).await;
+        fleet.lines.lead(BAD, &other.cluster);
+        secs(60).await;
+        assert_eq!(told(&fleet.members[BAD]), 1, "it was on its way");
+        assert_eq!(told(&other), 0);
+    });
+}
+
+/// Its credentials may have been taken away.
+#[test]
+fn nothing_is_told_again_in_a_member_that_was_removed() {
+    virtually(async {
+        let (fleet, _replica, _) = Fleet::running().await;
+        secs(20).await;
+        let stage = &fleet.members[BAD];
+        stage.refuse(telling(), 429, "TooManyRequests", Frequency::always());
+        fleet.patch(BAD, json!({"data": {"tells": "first"}})).await;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert_eq!(told(stage), 1);
+        fleet.unname(BAD).await;
+        secs(60).await;
+        assert_eq!(told(stage), 1);
     });
 }
 

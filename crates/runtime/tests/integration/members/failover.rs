@@ -10,15 +10,15 @@ use tokio::time::Instant;
 use super::herd::{Herd, NAME};
 use super::line::Mode;
 use super::stage::{DEBOUNCE, Fleet};
-use super::{ALL, BAD, GOOD, Wrong};
-use crate::stage::{one_of_many, secs, virtually};
+use super::{ALL, BAD, GOOD, Wrong, defined, needing_widgets};
+use crate::stage::{Stage, one_of_many, secs, virtually};
 
 /// How long the good members take to follow after the leader has died, with something wrong with the other one.
 async fn take_over(wrong: Wrong, fence: Fence) -> Duration {
-    let fleet = Fleet::new().await;
+    let fleet = defined().await;
     let herd = || Herd {
         fence,
-        ..Herd::default()
+        ..needing_widgets()
     };
     let leader = fleet.start(one_of_many("one"), herd());
     for name in ALL {
@@ -40,8 +40,17 @@ async fn take_over(wrong: Wrong, fence: Fence) -> Duration {
     if wrong == Wrong::Dead {
         fleet.lines.set(BAD, Mode::Up);
     }
-    if matches!(wrong, Wrong::Dead | Wrong::Nothing) {
+    if matches!(wrong, Wrong::Dead | Wrong::Nothing | Wrong::Returned) {
         fleet.until(BAD, "2", 120).await;
+    }
+    if wrong == Wrong::Replaced {
+        secs(60).await;
+        let cluster = fleet.lines.end_of(BAD);
+        assert_eq!(
+            Stage { cluster }.have(NAME).await,
+            "",
+            "nobody confirmed it"
+        );
     }
     took
 }
@@ -57,7 +66,10 @@ fn a_member_that_something_is_wrong_with_delays_no_other_across_a_failover() {
             Wrong::Forbidden,
             Wrong::Stranger,
             Wrong::NoSecret,
+            Wrong::Undefined,
             Wrong::Failing,
+            Wrong::Replaced,
+            Wrong::Returned,
         ] {
             let took = virtually(take_over(wrong, fence));
             assert!(
@@ -108,6 +120,50 @@ fn what_is_bumped_in_a_member_is_known_when_home_has_been_listed() {
             "it was not bumped: {map}"
         );
     });
+}
+
+/// A write is under way in each member when the leader is told to end. How long it takes then until the good members have something
+/// else, and until the other one has.
+async fn hand_on(mode: Mode) -> (Duration, Duration) {
+    let fleet = Fleet::new().await;
+    let leader = fleet.start(one_of_many("one"), Herd::default());
+    for name in ALL {
+        fleet.until_state(name, "Ready", 10).await;
+    }
+    let follower = fleet.start(one_of_many("two"), Herd::default());
+    secs(5).await;
+    fleet.lines.set(BAD, mode);
+    for name in ALL {
+        fleet.want(name, "2").await;
+    }
+    secs(1).await;
+    let began = Instant::now();
+    leader.stop().await;
+    fleet.lines.set(BAD, Mode::Up);
+    for name in ALL {
+        fleet.want(name, "3").await;
+    }
+    for name in GOOD {
+        fleet.until(name, "3", 60).await;
+    }
+    let took = began.elapsed();
+    assert!(follower.view.is_leader("herd"));
+    fleet.until(BAD, "3", 120).await;
+    (took, began.elapsed())
+}
+
+/// An ordinary restart. A second is what answers of members are awaited for, and two is how often the Lease is looked at; where there
+/// is no answer, what was sent may yet be done.
+#[test]
+fn a_member_that_does_not_answer_a_leader_that_ends_is_the_only_one_that_waits_for_the_next() {
+    let (usual, all) = virtually(hand_on(Mode::Up));
+    assert!(all < Duration::from_secs(10), "{all:?}");
+    for mode in [Mode::Dead, Mode::Slow(Duration::from_secs(8))] {
+        let (took, all) = virtually(hand_on(mode));
+        let most = usual + Duration::from_secs(1 + 2) + DEBOUNCE;
+        assert!(took <= most, "{mode:?}: {took:?}, usually {usual:?}");
+        assert!(all >= Duration::from_secs(10), "{mode:?}: {all:?}");
+    }
 }
 
 #[test]

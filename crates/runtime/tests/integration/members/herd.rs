@@ -117,6 +117,8 @@ pub(crate) struct Herd {
     pub(crate) optional: bool,
     /// Whether it says of each member if it serves gadgets.
     pub(crate) discovers: bool,
+    /// How many config maps more it writes over there, before the one that it looks at.
+    pub(crate) lambs: usize,
 }
 
 impl Default for Herd {
@@ -126,6 +128,7 @@ impl Default for Herd {
             widgets: false,
             optional: false,
             discovers: false,
+            lambs: 0,
         }
     }
 }
@@ -208,7 +211,7 @@ impl Herd {
         Some(plan)
     }
 
-    fn over_there(stores: &Stores, facts: &Facts, key: &Key) -> Option<Plan> {
+    fn over_there(&self, stores: &Stores, facts: &Facts, key: &Key) -> Option<Plan> {
         let (meta, sheep) = sheep(stores, key.cluster.as_str())?;
         let wool = stores.get::<Wool>(&key.cluster, &kinds::CONFIG_MAP, NAMESPACE, NAME);
         let gadgets = stores
@@ -225,9 +228,9 @@ impl Herd {
             let has = wool.body;
             has.have == sheep.want && has.gadgets == gadgets && has.told == told
         });
-        let object = ObjectRef {
+        let object = |name: &str| ObjectRef {
             cluster: key.cluster.clone(),
-            ..ObjectRef::local(kinds::CONFIG_MAP, NAMESPACE, NAME)
+            ..ObjectRef::local(kinds::CONFIG_MAP, NAMESPACE, name)
         };
         let body = |name: &str| {
             json!({
@@ -237,12 +240,15 @@ impl Herd {
             })
         };
         if !is_same {
-            plan.act(Action::Apply {
-                object,
-                purpose: Purpose::new("follow"),
-                body: body(NAME),
-                by: FieldManager::named(format!("slipway/{}", key.cluster)),
-            });
+            let lambs = (0..self.lambs).map(|n| format!("lamb-{n:02}"));
+            for name in lambs.chain([NAME.to_owned()]) {
+                plan.act(Action::Apply {
+                    object: object(&name),
+                    purpose: Purpose::new("follow"),
+                    body: body(&name),
+                    by: FieldManager::named(format!("slipway/{}", key.cluster)),
+                });
+            }
         }
         if sheep.stray {
             let stray = ObjectRef::local(kinds::CONFIG_MAP, NAMESPACE, "stray");
@@ -431,7 +437,7 @@ impl Controller for Herd {
         if key.cluster.is_local() {
             self.at_home(stores, facts, key)
         } else {
-            Self::over_there(stores, facts, key)
+            self.over_there(stores, facts, key)
         }
     }
 

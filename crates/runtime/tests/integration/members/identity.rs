@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use slipway_api::names::CONFIRM_CLUSTER;
 use slipway_apiserver::faults::{Fault, Frequency, Match};
+use slipway_runtime::Settings;
 
 use super::BAD;
 use super::flock::Flock;
@@ -64,6 +65,47 @@ fn another_cluster_behind_the_same_name_gets_no_write_until_a_person_confirms_it
             "usual",
             "the former one is not written to"
         );
+    });
+}
+
+/// Two writes of a plan are under way, and twenty wait, when the member is shut down in good order: what was sent is answered, and the
+/// next connection leads to a cluster that takes its time to say who it is.
+#[test]
+fn another_cluster_behind_the_same_name_gets_nothing_of_a_plan_that_is_being_carried_out() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        let settings = Settings {
+            concurrency: 2,
+            ..alone()
+        };
+        let herd = Herd {
+            lambs: 20,
+            ..Herd::default()
+        };
+        let _replica = fleet.start(settings, herd);
+        fleet.until(BAD, "1", 20).await;
+        secs(20).await;
+        let other = Stage::seeded(99).await;
+        let late = |stage: &Stage, about: Match, by: u64| {
+            let delay = Fault::Delay(Duration::from_secs(by));
+            let faults = stage.cluster.faults();
+            faults.add(about, Frequency::always(), delay);
+        };
+        let writes = Match {
+            verb: "patch".to_owned(),
+            ..Match::default()
+        };
+        late(&fleet.members[BAD], writes, 2);
+        late(&other, super::silence::identity(), 5);
+        let before = fleet.writes(BAD);
+        fleet.want(BAD, "2").await;
+        secs(1).await;
+        fleet.lines.hand_over(BAD, &other.cluster);
+        fleet.until_state(BAD, "ClusterReplaced", 60).await;
+        secs(60).await;
+        assert_eq!(fleet.writes(BAD), before + 2, "those were under way");
+        let written = other.records(|r| r.context.starts_with("controller=herd"));
+        assert!(written.is_empty(), "{written:?}");
     });
 }
 

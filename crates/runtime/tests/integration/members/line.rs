@@ -33,6 +33,18 @@ pub(crate) enum Mode {
 struct Line {
     cluster: Arc<Cluster>,
     mode: Mode,
+    /// Whether what is under way, watches apart, is answered by whoever was asked.
+    ends_well: bool,
+}
+
+impl Line {
+    fn to(cluster: &Arc<Cluster>) -> Self {
+        Self {
+            cluster: cluster.clone(),
+            mode: Mode::Up,
+            ends_well: false,
+        }
+    }
 }
 
 /// All lines. Whoever is connected by them sees changes at once, and open streams break.
@@ -45,10 +57,8 @@ pub(crate) struct Lines {
 
 impl Lines {
     pub(crate) fn new(clusters: BTreeMap<String, Arc<Cluster>>) -> Self {
-        let all = clusters.into_iter().map(|(name, cluster)| {
-            let mode = Mode::Up;
-            (name, Line { cluster, mode })
-        });
+        let all = clusters.into_iter();
+        let all = all.map(|(name, cluster)| (name, Line::to(&cluster)));
         Self {
             agent: "one".to_owned(),
             all: Arc::new(Mutex::new(all.collect())),
@@ -70,14 +80,24 @@ impl Lines {
 
     /// This cluster answers from now on, also where none did.
     pub(crate) fn lead(&self, name: &str, cluster: &Arc<Cluster>) {
-        let line = Line {
-            cluster: cluster.clone(),
-            mode: Mode::Up,
-        };
         let mut all = self.all.lock().unwrap();
-        all.entry(name.to_owned()).or_insert(line);
+        let line = all.entry(name.to_owned());
+        line.or_insert_with(|| Line::to(cluster));
         drop(all);
         self.change(name, |line| line.cluster = cluster.clone());
+    }
+
+    /// The same, as where the former one is shut down in good order.
+    pub(crate) fn hand_over(&self, name: &str, cluster: &Arc<Cluster>) {
+        self.change(name, |line| {
+            line.cluster = cluster.clone();
+            line.ends_well = true;
+        });
+    }
+
+    /// Who answers at the end of a line.
+    pub(crate) fn end_of(&self, name: &str) -> Arc<Cluster> {
+        self.line(name).cluster
     }
 
     fn change(&self, name: &str, change: impl FnOnce(&mut Line)) {
@@ -113,13 +133,16 @@ impl Connect for Lines {
                     Mode::Slow(time) => tokio::time::sleep(time).await,
                 }
                 let mut changes = lines.changes.subscribe();
+                let query = request.uri().query().unwrap_or_default();
+                let is_watch = query.contains("watch=true");
                 let mut inner = line.cluster.service(&token).with_agent(&lines.agent);
                 let response = inner.call(request).await.map_err(tower::BoxError::from)?;
                 let end = Box::pin(async move {
                     loop {
                         let _ = changes.changed().await;
                         let now = lines.line(&name);
-                        let is_same = Arc::ptr_eq(&now.cluster, &line.cluster);
+                        let is_same = Arc::ptr_eq(&now.cluster, &line.cluster)
+                            || (now.ends_well && !is_watch);
                         if !is_same || matches!(now.mode, Mode::Dead | Mode::Refused) {
                             return End::Broken;
                         }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use slipway_apiserver::faults::{Fault, Frequency, Match};
 use slipway_runtime::{Members, Settings};
 
@@ -9,10 +10,10 @@ use super::herd::{Herd, NAME};
 use super::line::Mode;
 use super::stage::Fleet;
 use super::{BAD, defined, needing_widgets};
-use crate::stage::{alone, secs, virtually};
+use crate::stage::{alone, one_of_many, secs, virtually};
 
 /// The question which cluster it is.
-fn identity() -> Match {
+pub(super) fn identity() -> Match {
     Match {
         agent: "one".to_owned(),
         verb: "get".to_owned(),
@@ -51,6 +52,92 @@ fn a_member_that_answers_again_goes_on_without_what_it_can_do_without() {
             fleet.until(BAD, &round.to_string(), 15).await;
         }
     });
+}
+
+/// When a kind that can be done without has begun to fail, for ever.
+#[derive(Debug, Clone, Copy)]
+enum Fails {
+    FromTheStart,
+    WithNewCredentials,
+    BeforeAFailover,
+    AfterARestore,
+}
+
+/// A member of which widgets, which can be done without, cannot be listed.
+async fn fails(when: Fails) {
+    let fleet = defined().await;
+    let herd = || Herd {
+        optional: true,
+        ..needing_widgets()
+    };
+    let stage = &fleet.members[BAD];
+    let fail = || {
+        let widgets = Match {
+            resource: "toy.dev/widgets".to_owned(),
+            ..Match::default()
+        };
+        stage.refuse(widgets, 500, "InternalError", Frequency::always());
+    };
+    if let Fails::FromTheStart = when {
+        fail();
+    }
+    let leader = fleet.start(one_of_many("one"), herd());
+    fleet.until(BAD, "1", 40).await;
+    fleet.until_state(BAD, "Ready", 10).await;
+    let mut follower = None;
+    match when {
+        Fails::FromTheStart => {}
+        Fails::WithNewCredentials => {
+            fail();
+            let path = format!("/api/v1/namespaces/default/secrets/{BAD}");
+            let touched = json!({"metadata": {"annotations": {"touched": "yes"}}});
+            fleet.home.send("PATCH", &path, &touched).await;
+        }
+        Fails::BeforeAFailover => {
+            fail();
+            follower = Some(fleet.start(one_of_many("two"), herd()));
+            secs(20).await;
+        }
+        Fails::AfterARestore => {
+            let before = stage.cluster.snapshot();
+            for round in ["a", "b", "c"] {
+                fleet.follow(&[BAD], round).await;
+            }
+            fail();
+            stage.cluster.restore(&before);
+            fleet.lines.set(BAD, Mode::Refused);
+            secs(1).await;
+            fleet.lines.set(BAD, Mode::Up);
+        }
+    }
+    let acting = if let Some(follower) = follower {
+        drop(leader);
+        follower
+    } else {
+        leader
+    };
+    fleet.want(BAD, "2").await;
+    fleet.until(BAD, "2", 120).await;
+    fleet.until_state(BAD, "Ready", 10).await;
+    secs(20).await;
+    let blockers = acting.view.blockers();
+    assert!(blockers.is_empty(), "{when:?}: {blockers:?}");
+    stage.cluster.faults().clear();
+    secs(20).await;
+    let listed = fleet.home.entry(BAD, "widgets").await;
+    assert_eq!(listed.as_deref(), Some("true"), "{when:?}");
+}
+
+#[test]
+fn what_a_member_can_do_without_holds_it_nowhere_when_it_fails() {
+    for when in [
+        Fails::FromTheStart,
+        Fails::WithNewCredentials,
+        Fails::BeforeAFailover,
+        Fails::AfterARestore,
+    ] {
+        virtually(fails(when));
+    }
 }
 
 /// Nothing is decided while it cannot say which cluster it is. Its streams have told of everything meanwhile.

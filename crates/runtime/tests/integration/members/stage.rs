@@ -88,7 +88,8 @@ impl Fleet {
         self.home.create(path, &map).await;
     }
 
-    async fn credentials(&self, name: &str, token: &str) {
+    /// Makes the Secret of a member.
+    pub(crate) async fn credentials(&self, name: &str, token: &str) {
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret",
             "metadata": {"name": name, "labels": {"herd": "true"}},

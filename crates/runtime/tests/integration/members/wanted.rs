@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use serde_json::json;
+use slipway_apiserver::faults::{Fault, Frequency, Match};
 use slipway_kernel::identity::{ClusterId, kinds};
 use slipway_runtime::{Members, Quiet, Settings};
 
 use super::herd::{Herd, NAME, gadget};
 use super::stage::Fleet;
-use super::{ALL, BAD, GOOD, needing_widgets};
+use super::{ALL, BAD, GOOD, defined, needing_widgets};
 use crate::stage::{alone, secs, virtually};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -225,5 +226,46 @@ fn members_where_nothing_is_under_way_are_read_now_and_then_if_that_is_set() {
         fleet.patch(BAD, json!({"data": {"quiet": null}})).await;
         secs(5).await;
         assert!(stage.cluster.watches() > 0);
+    });
+}
+
+/// Each of its answers comes in time; all of them together take longer than one may.
+#[test]
+fn a_member_that_is_read_now_and_then_may_have_as_many_pages_as_it_likes() {
+    virtually(async {
+        let fleet = defined().await;
+        fleet.patch(BAD, json!({"data": {"quiet": "yes"}})).await;
+        let stage = &fleet.members[BAD];
+        for n in 0..280 {
+            let name = format!("w{n:03}");
+            let widget =
+                json!({"apiVersion": "toy.dev/v1", "kind": "Widget", "metadata": {"name": name}});
+            let path = "/apis/toy.dev/v1/namespaces/default/widgets";
+            stage.create(path, &widget).await;
+        }
+        let lists = Match {
+            verb: "list".to_owned(),
+            resource: "toy.dev/widgets".to_owned(),
+            ..Match::default()
+        };
+        let slow = Fault::Delay(Duration::from_secs(8));
+        let faults = stage.cluster.faults();
+        faults.add(lists, Frequency::always(), slow);
+        let settings = Settings {
+            members: Members {
+                quiet: Quiet::Read {
+                    every: Duration::from_mins(10),
+                },
+                ..Members::default()
+            },
+            ..alone()
+        };
+        let replica = fleet.start(settings, needing_widgets());
+        fleet.until_state(BAD, "Ready", 60).await;
+        let stores = replica.view.stores();
+        let (there, kind) = (ClusterId::remote(BAD), super::herd::WIDGET);
+        let widgets = stores.of_kind(&there, &kind);
+        let counts: Vec<usize> = widgets.map(|(_, store)| store.objects().count()).collect();
+        assert_eq!(counts, [280]);
     });
 }
