@@ -41,6 +41,11 @@ const ALLOWED: &[(&str, &str, &str)] = &[
         SIGNATURE,
     ),
     (
+        "crates/runtime/src/channel.rs",
+        "crates/runtime/src/member/wire.rs",
+        SIGNATURE,
+    ),
+    (
         "crates/zones/src/admit/pod_eviction.rs",
         "crates/zones/src/admit/prepare_downscale.rs",
         SIGNATURE,

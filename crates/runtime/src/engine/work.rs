@@ -331,14 +331,18 @@ impl Engine {
         }
     }
 
+    /// The way to the home cluster.
+    fn home(&self) -> Option<kube::Client> {
+        let home = self.clusters.get(&ClusterId::local());
+        home.map(|home| home.client.client(""))
+    }
+
     /// Undoes what a webhook began, for as long as it takes.
     pub(super) fn undo(&mut self, actions: Vec<Action>) {
-        let Some(cluster) = self.clusters.get(&ClusterId::local()) else {
-            return;
-        };
+        let Some(client) = self.home() else { return };
         let carrier = Carrier {
             shared: self.shared.clone(),
-            client: cluster.client.client(""),
+            client,
             gatherer: self.gatherer.clone(),
         };
         self.undoing += 1;
@@ -351,12 +355,10 @@ impl Engine {
     /// Finds out what became of something that a webhook let go: it counts as away until a read that begins after its time
     /// has shown it, gone or still there.
     pub(super) fn held(&mut self, hold: Hold) {
-        let Some(cluster) = self.clusters.get(&ClusterId::local()) else {
-            return;
-        };
+        let Some(client) = self.home() else { return };
         let reader = Reader {
             shared: self.shared.clone(),
-            client: cluster.client.client(""),
+            client,
             inbox: self.sender.clone(),
         };
         let shared = self.shared.clone();

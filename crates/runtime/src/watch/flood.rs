@@ -1,10 +1,14 @@
 //! Whoever tells more than is taken in waits, and nothing is lost.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{Request, Response};
+use http_body_util::{Either, Full, StreamBody};
+use hyper::body::Frame;
 use kube::client::Body;
 use serde_json::json;
 use slipway_kernel::identity::{ClusterId, kinds};
@@ -25,7 +29,8 @@ fn client() -> kube::Client {
     let service = tower::service_fn(|request: Request<Body>| async move {
         let query = request.uri().query().unwrap_or_default();
         if query.split('&').any(|part| part == "watch=true") {
-            std::future::pending::<()>().await;
+            let silence = futures::stream::pending::<Result<Frame<Bytes>, Infallible>>();
+            return Ok(Response::new(Either::Left(StreamBody::new(silence))));
         }
         let mut parts = query.split('&');
         let from = parts.find_map(|part| part.strip_prefix("continue="));
@@ -38,8 +43,8 @@ fn client() -> kube::Client {
             "kind": "ConfigMapList", "apiVersion": "v1", "items": items,
             "metadata": {"resourceVersion": "1", "continue": next.unwrap_or_default()},
         });
-        let body = Body::from(list.to_string().into_bytes());
-        Ok::<_, std::convert::Infallible>(Response::new(body))
+        let body = Full::from(list.to_string());
+        Ok::<_, Infallible>(Response::new(Either::Right(body)))
     });
     kube::Client::new(service, "default")
 }
