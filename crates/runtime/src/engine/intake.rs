@@ -62,7 +62,7 @@ impl Engine {
             (turned, waited)
         };
         self.unsettled.insert(key.cluster.clone());
-        if is_failure && self.is_done_without(&self.shared.lock(), key) {
+        if is_failure && is_done_without(&self.shared.lock(), key) {
             // Whoever waits for its list may wait for ever.
             self.relisted(key, u64::MAX);
         }
@@ -304,7 +304,7 @@ impl Engine {
         if let Some(since) = since.filter(|_| is_unread) {
             self.unread(state, key, since);
         }
-        if self.is_done_without(state, key) {
+        if is_done_without(state, key) {
             // What was seen of it before a restore is not what there is.
             if let Some(watch) = watch_mut(state, key)
                 && watch.rewound.is_some()
@@ -314,11 +314,6 @@ impl Engine {
             }
             state.say_what_is_awaited(&key.cluster, self.shared.environment.now());
         }
-    }
-
-    /// Whether a kind of a member can be done without, and is for now: it fails, and has for a while. Nobody waits for it then.
-    pub(super) fn is_done_without(&self, state: &State, key: &WatchKey) -> bool {
-        watch(state, key).is_some_and(|watch| watch.is_done_without(key))
     }
 
     /// The API answers that a kind is not there or may not be seen.
@@ -422,4 +417,9 @@ fn watch<'a>(state: &'a State, key: &WatchKey) -> Option<&'a WatchState> {
 fn watch_mut<'a>(state: &'a mut State, key: &WatchKey) -> Option<&'a mut WatchState> {
     let known = state.of_mut(&key.cluster)?;
     known.watches.get_mut(key).map(AsMut::as_mut)
+}
+
+/// Whether a kind of a member can be done without, and is for now: it fails, and has for a while. Nobody waits for it then.
+fn is_done_without(state: &State, key: &WatchKey) -> bool {
+    watch(state, key).is_some_and(|watch| watch.is_done_without(key))
 }

@@ -90,6 +90,7 @@ impl Projection for Anything {
 }
 
 #[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "each test sets one")]
 pub(crate) struct Toy {
     pub(crate) gadgets: bool,
     pub(crate) widgets: Option<Need>,
