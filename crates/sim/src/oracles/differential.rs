@@ -266,7 +266,7 @@ fn ends(case: &Case<'_>, history: &History, of: &ClusterId) -> BTreeMap<String, 
             (Some(_), _) => {
                 let masked = masked
                     .entry(&object.0)
-                    .or_insert_with(|| Masked::of(case, of, &object.0, is_held_up));
+                    .or_insert_with(|| Masked::of(case, &object.0, is_held_up));
                 let mut value = image.value().clone();
                 masked.hide(&mut value);
                 value

@@ -4,7 +4,6 @@ use std::fmt;
 
 use serde_json::Value;
 use slipway_api::names::{DISRUPTION_CLAIM, FENCE, RESTARTED_AT};
-use slipway_kernel::identity::ClusterId;
 
 use super::{Case, Specifics};
 use crate::history::Object;
@@ -14,8 +13,8 @@ use crate::history::Object;
 enum Hides {
     /// Fields, labels and annotations of these names, wherever they are.
     Fields(&'static [&'static str]),
-    /// Fields of these names in objects of a resource in other clusters.
-    Abroad(&'static str, &'static [&'static str]),
+    /// Fields of these names in objects of a resource.
+    Of(&'static str, &'static [&'static str]),
     /// What texts of these names say: that there is one is compared.
     Times(&'static [&'static str]),
     /// The order of lists of these names: what is in them is known by its type.
@@ -39,9 +38,7 @@ impl fmt::Display for Mask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.hides {
             Hides::Fields(names) => write!(f, "fields {}", names.join(", ")),
-            Hides::Abroad(of, names) => {
-                write!(f, "in members fields {} of {of}", names.join(", "))
-            }
+            Hides::Of(of, names) => write!(f, "fields {} of {of}", names.join(", ")),
             Hides::Times(names) => write!(f, "times {}", names.join(", ")),
             Hides::Order(names) => write!(f, "the order of {}", names.join(", ")),
             Hides::Resources(names) => write!(f, "all of {}", names.join(", ")),
@@ -79,8 +76,8 @@ pub const MASKED: &[Mask] = &[
         why: "addresses of Services are drawn when they are made",
     },
     Mask {
-        hides: Hides::Abroad("apps/deployments", &["generation", "observedGeneration"]),
-        why: "a new leader's fence of a Deployment counts as a change of it; how often its spec was changed is compared",
+        hides: Hides::Of("apps/deployments", COUNTED),
+        why: "an annotation of a Deployment counts as a change of it, a new leader's fence or a claim that lasts longer; how often its spec was changed is compared",
     },
     Mask {
         hides: Hides::Fields(&["message"]),
@@ -178,7 +175,7 @@ pub(super) fn own(one: &Specifics) -> Vec<String> {
     told.chain(counts).collect()
 }
 
-/// What is not compared of the objects of one resource in one cluster.
+/// What is not compared of the objects of one resource.
 pub(super) struct Masked {
     fields: Vec<&'static str>,
     times: Vec<&'static str>,
@@ -188,12 +185,7 @@ pub(super) struct Masked {
 
 impl Masked {
     /// By the table, and by what the capabilities call fleeting.
-    pub(super) fn of(
-        case: &Case<'_>,
-        cluster: &ClusterId,
-        resource: &str,
-        is_held_up: bool,
-    ) -> Self {
+    pub(super) fn of(case: &Case<'_>, resource: &str, is_held_up: bool) -> Self {
         let mut all = Self {
             fields: Vec::new(),
             times: Vec::new(),
@@ -203,9 +195,7 @@ impl Masked {
         for mask in MASKED {
             match mask.hides {
                 Hides::Fields(names) => all.fields.extend(names),
-                Hides::Abroad(of, names) if !cluster.is_local() && of == resource => {
-                    all.fields.extend(names);
-                }
+                Hides::Of(of, names) if of == resource => all.fields.extend(names),
                 Hides::Times(names) => all.times.extend(names),
                 Hides::Order(names) => all.lists.extend(names),
                 Hides::Fleeting => all.add_fleeting(case, resource, is_held_up),
