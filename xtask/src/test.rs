@@ -1,6 +1,7 @@
 //! `cargo xtask test`: everything, in tiers, one line each.
 
 mod debian;
+mod failures;
 mod listed;
 mod servers;
 mod tier;
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use self::debian::Source;
+use self::failures::Failures;
 use self::servers::OnServers;
 use self::tier::Outcome;
 use crate::bench::figures;
@@ -123,6 +125,7 @@ fn ask_prometheus(tiers: &mut Tiers) {
                 summary: format!("{PROMETHEUS}: no Prometheus: {why:#}"),
                 time: Duration::ZERO,
                 failed: true,
+                failures: Failures::default(),
             });
             return;
         }
@@ -279,11 +282,13 @@ fn conclude(outcomes: &[Outcome], left_out: &[String], time: Duration) -> Result
     for text in left_out {
         report::line(&format!("LEFT OUT: {text}"));
     }
-    let failed: Vec<&str> = outcomes
-        .iter()
-        .filter(|o| o.failed)
-        .map(|o| o.name)
-        .collect();
+    let failed: Vec<&Outcome> = outcomes.iter().filter(|o| o.failed).collect();
+    for outcome in &failed {
+        for line in outcome.failures.lines() {
+            report::line(&format!("{} │ {line}", outcome.name));
+        }
+    }
+    let failed: Vec<&str> = failed.iter().map(|outcome| outcome.name).collect();
     if !failed.is_empty() {
         bail!("failed: {}", failed.join(", "));
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use super::failures::Failures;
 use crate::report;
 
 /// What a tier came to.
@@ -14,6 +15,7 @@ pub(super) struct Outcome {
     pub(super) summary: String,
     pub(super) time: Duration,
     pub(super) failed: bool,
+    pub(super) failures: Failures,
 }
 
 /// How the closing lines begin of tests that count in their own way.
@@ -44,6 +46,7 @@ struct Counts {
     passed: u64,
     failed: u64,
     summary: Vec<String>,
+    failures: Failures,
 }
 
 /// Runs one tier: its output goes through, its closing lines are counted.
@@ -85,6 +88,7 @@ fn watch(name: &'static str, command: &mut Command, tell: &mut dyn FnMut(&str)) 
         summary,
         time: start.elapsed(),
         failed,
+        failures: counts.failures,
     }
 }
 
@@ -105,6 +109,7 @@ fn stream(command: &mut Command, counts: &mut Counts, tell: &mut dyn FnMut(&str)
 
 impl Counts {
     fn read(&mut self, line: &str) {
+        self.failures.read(line);
         if SUMMARIES.iter().any(|start| line.starts_with(start)) {
             if !line.starts_with(OF_EACH) {
                 self.summary.clear();
