@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
+use crate::documents::documents;
 use crate::install::printed;
 use crate::operator::Operator;
 use crate::ports::Port;
@@ -39,7 +40,7 @@ impl<'a> Place<'a> {
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         let manifests = MANIFESTS.replace("NAMESPACE", name);
-        cluster.apply(&format!("{namespace}\n---\n{manifests}"))?;
+        cluster.apply(&format!("{}---\n{manifests}", documents([&namespace])))?;
         Ok(Self {
             cluster,
             name: name.to_owned(),
@@ -204,8 +205,7 @@ impl<'a> Place<'a> {
                 zone
             })
             .collect();
-        let text: Vec<String> = items.iter().map(Value::to_string).collect();
-        self.cluster.apply(&text.join("\n---\n")).map(drop)
+        self.cluster.apply(&documents(&items)).map(drop)
     }
 
     /// A collection of this namespace, as it is.
@@ -339,6 +339,5 @@ pub fn zone(name: &str, replicas: usize, image: &str, away: usize) -> Value {
 
 /// The definitions of our kinds.
 pub fn definitions() -> Result<String> {
-    let documents: Vec<String> = printed(&["crds"])?.iter().map(Value::to_string).collect();
-    Ok(documents.join("\n---\n"))
+    Ok(documents(&printed(&["crds"])?))
 }
