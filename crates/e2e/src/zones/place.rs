@@ -103,7 +103,7 @@ impl<'a> Place<'a> {
     pub fn trusted(&self, names: &[&str], within: Duration) -> Result<()> {
         for name in names {
             let what = format!("a CA in {name}-{}", self.name);
-            self.cluster.eventually(&what, within, |_| {
+            self.cluster.at_length(&what, within, |_| {
                 Ok((!self.bundle(name)?.is_empty()).then_some(()))
             })?;
         }
@@ -241,16 +241,20 @@ impl<'a> Place<'a> {
     /// Waits until so many pods are ready, all with this image, and the zones' own statuses say so too.
     pub fn settled(&self, count: usize, image: &str, within: Duration) -> Result<()> {
         let what = format!("{count} pods of {} are ready with {image}", self.name);
-        self.cluster.eventually(&what, within, |_| {
-            let ready = self.ready()?;
-            let pods = ready.len() == count && ready.iter().all(|(_, of)| of == image);
-            Ok((pods
-                && self
-                    .list("/apis/apps/v1/statefulsets")?
-                    .iter()
-                    .all(is_settled))
-            .then_some(()))
+        self.cluster.at_length(&what, within, |_| {
+            Ok(self.has_settled(count, image)?.then_some(()))
         })
+    }
+
+    /// Whether so many pods are ready, all with this image, and the zones' own statuses say so too.
+    pub fn has_settled(&self, count: usize, image: &str) -> Result<bool> {
+        let ready = self.ready()?;
+        let pods = ready.len() == count && ready.iter().all(|(_, of)| of == image);
+        Ok(pods
+            && self
+                .list("/apis/apps/v1/statefulsets")?
+                .iter()
+                .all(is_settled))
     }
 }
 
