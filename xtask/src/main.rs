@@ -2,6 +2,10 @@
 
 mod bench;
 mod controlplane;
+#[cfg(test)]
+#[allow(unreachable_pub, reason = "the crate of tests exports it")]
+#[path = "../../crates/e2e/src/documents.rs"]
+mod documents;
 mod fuzz;
 mod generate;
 mod kept;

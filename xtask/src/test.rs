@@ -3,6 +3,7 @@
 mod debian;
 mod failures;
 mod listed;
+mod manner;
 mod servers;
 mod tier;
 
@@ -14,7 +15,9 @@ use anyhow::{Context, Result, bail};
 
 use self::debian::Source;
 use self::failures::Failures;
-use self::servers::OnServers;
+use self::listed::Listed;
+use self::manner::Manner;
+use self::servers::{OnServers, Ran};
 use self::tier::Outcome;
 use crate::bench::figures;
 use crate::controlplane::{Shape, tools};
@@ -47,11 +50,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let started = Instant::now();
     let mut tiers = Tiers {
         only: arguments.only.clone(),
-        words: arguments.words.clone(),
         outcomes: Vec::new(),
         left_out: Vec::new(),
     };
-    let on_servers: Vec<&OnServers> = servers::ON_SERVERS
+    let on_servers: Vec<&'static OnServers> = servers::ON_SERVERS
         .iter()
         .filter(|tier| tiers.wants(tier.name()) && (!arguments.dist || tier.needs_program()))
         .filter(|tier| {
@@ -66,36 +68,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if !arguments.no_controlplane {
         prepare(&on_servers);
     }
-    let shipped = arguments.dist.then(workspace::build_shipped).transpose()?;
-    if !arguments.servers {
-        for listed in listed::ALONE {
-            let mut command = listed.command();
-            match &shipped {
-                None => tiers.run(listed.name, &mut command),
-                Some(program) if listed.name == listed::PROGRAM => {
-                    tiers.run(listed.name, command.env(SLIPWAY_BIN, program));
-                }
-                Some(_) => {}
-            }
-        }
-    }
-    if !arguments.servers && !arguments.dist {
-        ask_prometheus(&mut tiers);
-    }
-    drop_in(arguments, shipped.as_deref(), &mut tiers)?;
-    let is_simulated = !arguments.servers && !arguments.dist;
-    let run = beside(&mut tiers, is_simulated, |tiers| {
-        if on_servers.iter().any(|tier| tier.needs_program()) {
-            workspace::build_program()?;
-        }
-        let (all, run) = servers::run_all(&on_servers, &tiers.words, shipped.as_deref(), why);
-        for ran in all {
-            tiers.outcomes.extend(ran.outcome);
-            tiers.left_out.extend(ran.left_out);
-        }
-        run
-    });
-    if let Some(program) = &shipped {
+    // Where nothing is asked for on servers, there is nothing to be quick for.
+    let has_real = on_servers.is_empty() || on_servers.iter().any(|tier| why(tier).is_none());
+    let asked = Asked {
+        arguments,
+        on_servers,
+        shipped: arguments.dist.then(workspace::build_shipped).transpose()?,
+        manner: Manner::of(workspace::is_ci(), has_real),
+    };
+    let run = asked.run(&mut tiers);
+    if let Some(program) = &asked.shipped {
         report::line(&shipped_line(program)?);
     }
     let concluded = conclude(&tiers.outcomes, &tiers.left_out, started.elapsed());
@@ -104,6 +86,130 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         report::error(error);
     }
     concluded.and(run)
+}
+
+/// What is to be run, and how.
+struct Asked<'a> {
+    arguments: &'a Arguments,
+    on_servers: Vec<&'static OnServers>,
+    /// The program as it is shipped, if it is that which is tested.
+    shipped: Option<PathBuf>,
+    manner: Manner,
+}
+
+impl Asked<'_> {
+    fn run(&self, tiers: &mut Tiers) -> Result<()> {
+        self.listed(listed::FIRST, tiers);
+        if self.manner.is_alone() {
+            return self.beside_simulation(tiers, |tiers| {
+                self.listed(listed::ALONE, tiers);
+                self.beside_servers(tiers)
+            });
+        }
+        self.listed(listed::ALONE, tiers);
+        self.patient(tiers)?;
+        self.beside_simulation(tiers, |tiers| {
+            let (all, run) = self.play();
+            tiers.take(all);
+            run
+        })
+    }
+
+    /// Runs tiers on servers, and beside them those that do not mind.
+    fn beside_servers(&self, tiers: &mut Tiers) -> Result<()> {
+        std::thread::scope(|scope| {
+            let servers = scope.spawn(|| self.play());
+            let patient = self.patient(tiers);
+            let Ok((all, run)) = servers.join() else {
+                bail!("the tiers on servers panicked");
+            };
+            tiers.take(all);
+            patient.and(run)
+        })
+    }
+
+    /// Runs these tiers, which need nothing but Rust; of the program as it is shipped only those that run it.
+    fn listed(&self, all: &[Listed], tiers: &mut Tiers) {
+        if self.arguments.servers {
+            return;
+        }
+        for listed in all {
+            let mut command = listed.command();
+            match &self.shipped {
+                None => tiers.run(listed.name, &mut command),
+                Some(program) if listed.name == listed::PROGRAM => {
+                    tiers.run(listed.name, command.env(SLIPWAY_BIN, program));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// Runs what may run beside something else.
+    fn patient(&self, tiers: &mut Tiers) -> Result<()> {
+        self.listed(listed::PATIENT, tiers);
+        if self.is_whole() {
+            ask_prometheus(tiers);
+        }
+        drop_in(self.arguments, self.shipped.as_deref(), tiers)
+    }
+
+    /// Whether more is asked for than the tiers on servers, or than the program as it is shipped.
+    fn is_whole(&self) -> bool {
+        !self.arguments.servers && !self.arguments.dist
+    }
+
+    /// Runs the tiers on servers.
+    fn play(&self) -> (Vec<Ran>, Result<()>) {
+        if self.on_servers.iter().any(|tier| tier.needs_program())
+            && let Err(error) = workspace::build_program()
+        {
+            return (Vec::new(), Err(error));
+        }
+        servers::run_all(
+            &self.on_servers,
+            &self.arguments.words,
+            self.shipped.as_deref(),
+            self.manner.lanes(),
+            |tier| why_unavailable(self.arguments, tier),
+        )
+    }
+
+    /// Does something that mostly waits, and runs the simulation beside it: time there is virtual, so that it can be slow
+    /// without being wrong, and it gives way to what it runs beside.
+    fn beside_simulation(
+        &self,
+        tiers: &mut Tiers,
+        waiting: impl FnOnce(&mut Tiers) -> Result<()>,
+    ) -> Result<()> {
+        if !self.is_whole() || !tiers.wants(listed::SIMULATION) {
+            return waiting(tiers);
+        }
+        let mut command = workspace::gently(&listed::tests(&["simulation"]));
+        command
+            .arg("--")
+            .args(self.manner.simulation(&workspace::commit()));
+        if self.manner.is_brief() {
+            let text =
+                "most faults, seeds and mutants of the simulation: CI=true, or cargo xtask sim";
+            tiers.left_out.push(text.to_owned());
+        }
+        std::thread::scope(|scope| {
+            let simulation =
+                scope.spawn(move || tier::run_beside(listed::SIMULATION, &mut command));
+            let result = waiting(tiers);
+            match simulation.join() {
+                Ok((outcome, lines)) => {
+                    for line in &lines {
+                        report::line(line);
+                    }
+                    tiers.outcomes.push(outcome);
+                }
+                Err(_) => bail!("the simulation's output could not be read"),
+            }
+            result
+        })
+    }
 }
 
 /// The tier that asks a real Prometheus.
@@ -203,45 +309,9 @@ fn why_unavailable(arguments: &Arguments, tier: &OnServers) -> Option<String> {
     missing.map(|error| error.to_string())
 }
 
-/// Does something that mostly waits, and runs the simulation beside it: time there is virtual, so that it can be slow
-/// without being wrong, and it gives way to what it runs beside.
-fn beside(
-    tiers: &mut Tiers,
-    is_wanted: bool,
-    waiting: impl FnOnce(&mut Tiers) -> Result<()>,
-) -> Result<()> {
-    if !is_wanted || !tiers.wants(listed::SIMULATION) {
-        return waiting(tiers);
-    }
-    let mut command = workspace::gently(&listed::tests(&["simulation"]));
-    if workspace::is_ci() {
-        // Other positions with every commit.
-        command.args(["--", "--draw", &workspace::commit()]);
-    } else {
-        command.args(["--", "--brief"]);
-        let text = "most faults, seeds and mutants of the simulation: CI=true, or cargo xtask sim";
-        tiers.left_out.push(text.to_owned());
-    }
-    std::thread::scope(|scope| {
-        let simulation = scope.spawn(move || tier::run_beside(listed::SIMULATION, &mut command));
-        let result = waiting(tiers);
-        match simulation.join() {
-            Ok((outcome, lines)) => {
-                for line in &lines {
-                    report::line(line);
-                }
-                tiers.outcomes.push(outcome);
-            }
-            Err(_) => bail!("the simulation's output could not be read"),
-        }
-        result
-    })
-}
-
 /// What has been run, and what has not.
 struct Tiers {
     only: Option<String>,
-    words: Vec<String>,
     outcomes: Vec<Outcome>,
     left_out: Vec<String>,
 }
@@ -256,6 +326,14 @@ impl Tiers {
     fn run(&mut self, name: &'static str, command: &mut Command) {
         if self.wants(name) {
             self.outcomes.push(tier::run(name, command));
+        }
+    }
+
+    /// What became of tiers on servers.
+    fn take(&mut self, all: Vec<Ran>) {
+        for ran in all {
+            self.outcomes.extend(ran.outcome);
+            self.left_out.extend(ran.left_out);
         }
     }
 }

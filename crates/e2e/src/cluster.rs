@@ -13,6 +13,13 @@ use serde_json::Value;
 use crate::client::connected;
 use crate::process::Folder;
 
+/// How long is waited between two questions.
+const PAUSE: Duration = Duration::from_millis(150);
+/// And between two about what takes long, each of which is a process.
+const LONG_PAUSE: Duration = Duration::from_millis(500);
+/// From when on something takes long.
+const LONG: Duration = Duration::from_secs(5);
+
 /// kubectl with one kubeconfig.
 pub struct Cluster {
     /// The kubectl program.
@@ -40,7 +47,9 @@ impl Cluster {
     /// A kubectl command, not yet started.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.kubectl);
+        // It lives for a moment: below 32 MB nothing it leaves lying is worth the processor's time.
         command
+            .env("GOGC", "800")
             .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
             .arg(format!(
                 "--cache-dir={}",
@@ -171,6 +180,27 @@ impl Cluster {
         &self,
         what: &str,
         within: Duration,
+        probe: impl FnMut(&Self) -> Result<Option<T>>,
+    ) -> Result<T> {
+        self.asked(what, within, PAUSE, probe)
+    }
+
+    /// As [`Cluster::eventually`], for what stays when it has come: when it takes long, it is asked for twice a second. Not for
+    /// probes that also look at what happens meanwhile.
+    pub fn at_length<T>(
+        &self,
+        what: &str,
+        within: Duration,
+        probe: impl FnMut(&Self) -> Result<Option<T>>,
+    ) -> Result<T> {
+        self.asked(what, within, LONG_PAUSE, probe)
+    }
+
+    fn asked<T>(
+        &self,
+        what: &str,
+        within: Duration,
+        at_length: Duration,
         mut probe: impl FnMut(&Self) -> Result<Option<T>>,
     ) -> Result<T> {
         let start = Instant::now();
@@ -178,10 +208,11 @@ impl Cluster {
             if let Some(found) = probe(self)? {
                 return Ok(found);
             }
-            if start.elapsed() > within {
+            let waited = start.elapsed();
+            if waited > within {
                 bail!("not within {within:?}: {what}");
             }
-            std::thread::sleep(Duration::from_millis(150));
+            std::thread::sleep(if waited < LONG { PAUSE } else { at_length });
         }
     }
 

@@ -6,6 +6,7 @@
 pub mod canary;
 pub mod client;
 pub mod cluster;
+pub mod documents;
 pub mod figures;
 pub mod flood;
 pub mod gates;

@@ -16,6 +16,9 @@ use crate::server::{Embedded, Real, Running, Server};
 /// A named test.
 pub type Test<S> = (&'static str, fn(&S) -> Result<()>);
 
+/// Tests that wait for somebody to play them.
+type Queue<'a, S> = Mutex<std::vec::IntoIter<&'a Test<S>>>;
+
 /// Tests and where they play.
 pub struct Suite<S: 'static> {
     /// How the closing line begins.
@@ -24,8 +27,12 @@ pub struct Suite<S: 'static> {
     pub alone: &'static [Test<S>],
     /// The other tests.
     pub tests: &'static [Test<S>],
-    /// How many of them may run at once on a server; they mostly wait.
+    /// How many of them may run at once on a server; they mostly wait. Who takes longest is best named first.
     pub lanes: usize,
+    /// How many embedded servers there are at once where there is no real control plane, whose tests would take as long: on each
+    /// one test after another, so that nothing disturbs those either that nothing may disturb. With one, it is as where there is
+    /// a real one.
+    pub servers: usize,
     /// Prepares a server.
     pub set: fn(&Path, &dyn Server) -> Result<S>,
     /// Takes away what the test before left.
@@ -73,6 +80,9 @@ impl<S: Sync> Suite<S> {
                 if self.chosen("embedded", &words).next().is_none() {
                     return Ok(Score::default());
                 }
+                if real.is_none() && variable.is_none() && self.servers > 1 {
+                    return self.on_several(&kubectl, &words);
+                }
                 self.on_embedded(&kubectl, variable, &words)
             });
             let real = scope.spawn(|| match &real {
@@ -114,33 +124,57 @@ impl<S: Sync> Suite<S> {
         self.play(kubectl, &Running(kubeconfig.into()), words)
     }
 
+    /// Each lane has a server to itself: tests share neither cluster, nor ports, nor files with one in another lane.
+    fn on_several(&self, kubectl: &Path, words: &[String]) -> Result<Score> {
+        let chosen: Vec<&Test<S>> = self.chosen("embedded", words).collect();
+        let servers = self.servers.min(chosen.len());
+        let queue = Mutex::new(chosen.into_iter());
+        let total = Mutex::new(Score::default());
+        std::thread::scope(|scope| {
+            let lanes: Vec<_> = (0..servers)
+                .map(|_| scope.spawn(|| self.on_own(kubectl, &queue, &total)))
+                .collect();
+            lanes.into_iter().try_for_each(joined)
+        })?;
+        Ok(total.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn on_own(&self, kubectl: &Path, queue: &Queue<'_, S>, total: &Mutex<Score>) -> Result<()> {
+        let server = Embedded::start(&["--actors"])?;
+        let stage = (self.set)(kubectl, &server)?;
+        self.lane(&stage, server.name(), queue, total);
+        // Before the server that it stands on.
+        drop(stage);
+        server.stop()
+    }
+
     fn play(&self, kubectl: &Path, server: &dyn Server, words: &[String]) -> Result<Score> {
         let stage = (self.set)(kubectl, server)?;
         let name = server.name();
-        let mut score = Score::default();
         let (alone, together): (Vec<&Test<S>>, Vec<&Test<S>>) = self
             .chosen(name, words)
             .partition(|test| self.alone.iter().any(|(other, _)| *other == test.0));
-        for test in alone {
-            score.count(self.one(&stage, name, test));
-        }
-        let queue = Mutex::new(together.into_iter());
-        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-        let total = Mutex::new(score);
+        let total = Mutex::new(Score::default());
+        self.lane(&stage, name, &Mutex::new(alone.into_iter()), &total);
+        let together = Mutex::new(together.into_iter());
         std::thread::scope(|scope| {
             for _ in 0..self.lanes {
-                scope.spawn(|| {
-                    while let Some(test) = next() {
-                        let holds = self.one(&stage, name, test);
-                        total
-                            .lock()
-                            .unwrap_or_else(PoisonError::into_inner)
-                            .count(holds);
-                    }
-                });
+                scope.spawn(|| self.lane(&stage, name, &together, &total));
             }
         });
         Ok(total.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// One test after another, until there is none.
+    fn lane(&self, stage: &S, server: &str, queue: &Queue<'_, S>, total: &Mutex<Score>) {
+        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        while let Some(test) = next() {
+            let holds = self.one(stage, server, test);
+            total
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .count(holds);
+        }
     }
 
     fn one(&self, stage: &S, server: &str, (name, test): &Test<S>) -> bool {
@@ -171,7 +205,7 @@ impl<S: Sync> Suite<S> {
     }
 }
 
-fn joined(thread: std::thread::ScopedJoinHandle<'_, Result<Score>>) -> Result<Score> {
+fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
     thread
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))

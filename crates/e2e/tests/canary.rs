@@ -79,6 +79,7 @@ fn main() -> ExitCode {
         alone: &[],
         tests: TESTS,
         lanes: 3,
+        servers: 1,
         set: Stage::set,
         clear: |_| Ok(()),
     };

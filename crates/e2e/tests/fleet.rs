@@ -79,6 +79,7 @@ fn main() -> ExitCode {
         alone: TESTS,
         tests: &[],
         lanes: 1,
+        servers: 1,
         set: Stage::set,
         clear: |_| Ok(()),
     };

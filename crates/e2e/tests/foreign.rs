@@ -66,6 +66,7 @@ fn main() -> ExitCode {
         alone: &[],
         tests: TESTS,
         lanes: 4,
+        servers: 1,
         set: Stage::set,
         clear: |_| Ok(()),
     };

@@ -77,6 +77,7 @@ fn main() -> ExitCode {
         alone: &[],
         tests: TESTS,
         lanes: 1,
+        servers: 1,
         set: Stage::set,
         clear: Stage::clear,
     };

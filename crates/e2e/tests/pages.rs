@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         alone: TESTS,
         tests: &[],
         lanes: 1,
+        servers: 1,
         set: Reader::set,
         clear: |_| Ok(()),
     };

@@ -26,32 +26,33 @@ use std::process::ExitCode;
 use slipway_e2e::suite::{Suite, Test};
 use stage::Stage;
 
+/// Who takes longest comes first.
 const TESTS: &[Test<Stage>] = &[
     (
-        "default_criteria_restart_mesh_deployments",
-        criteria::default_criteria,
-    ),
-    (
-        "a_flipper_changes_interval_labels_and_namespaces",
-        criteria::flipper_changes,
-    ),
-    (
-        "a_bad_interval_is_reported_on_itself_and_breaks_nothing",
-        intervals::bad_intervals,
-    ),
-    (
-        "never_more_than_max_concurrent_roll_at_once",
-        crowd::max_concurrent,
+        "kubectl_rollout_undo_begins_the_interval_again",
+        people::undo,
     ),
     (
         "no_double_restart_with_the_leader_killed_20_times",
         leaders::leader_killed,
     ),
     (
-        "kubectl_rollout_undo_begins_the_interval_again",
-        people::undo,
+        "a_flipper_changes_interval_labels_and_namespaces",
+        criteria::flipper_changes,
     ),
     ("a_removed_stamp_is_not_fought_over", people::removed_stamp),
+    (
+        "never_more_than_max_concurrent_roll_at_once",
+        crowd::max_concurrent,
+    ),
+    (
+        "default_criteria_restart_mesh_deployments",
+        criteria::default_criteria,
+    ),
+    (
+        "a_bad_interval_is_reported_on_itself_and_breaks_nothing",
+        intervals::bad_intervals,
+    ),
     ("sigterm_drains_and_releases_the_lease", leaders::drain),
 ];
 
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         alone: &[],
         tests: TESTS,
         lanes: 1,
+        servers: 4,
         set: Stage::set,
         clear: Stage::clear,
     };

@@ -55,7 +55,24 @@ const ALONE: &[Test<Stage>] = &[
     ),
 ];
 
+/// Those that take longest come first.
 const TESTS: &[Test<Stage>] = &[
+    (
+        "not_ready_while_the_api_server_is_away_and_ready_when_it_is_back",
+        outages::long,
+    ),
+    (
+        "not_ready_while_the_api_server_says_nothing",
+        outages::silent,
+    ),
+    (
+        "no_eviction_elsewhere_while_a_deletion_is_on_its_way",
+        late::deletion,
+    ),
+    (
+        "ready_again_after_five_seconds_without_the_api_server",
+        outages::short,
+    ),
     (
         "three_zones_roll_in_order_and_within_the_budget",
         rollouts::whole,
@@ -109,22 +126,6 @@ const TESTS: &[Test<Stage>] = &[
         "with_the_operator_stopped_only_labelled_zones_are_held",
         installed::stopped,
     ),
-    (
-        "no_eviction_elsewhere_while_a_deletion_is_on_its_way",
-        late::deletion,
-    ),
-    (
-        "ready_again_after_five_seconds_without_the_api_server",
-        outages::short,
-    ),
-    (
-        "not_ready_while_the_api_server_is_away_and_ready_when_it_is_back",
-        outages::long,
-    ),
-    (
-        "not_ready_while_the_api_server_says_nothing",
-        outages::silent,
-    ),
 ];
 
 fn main() -> ExitCode {
@@ -133,6 +134,7 @@ fn main() -> ExitCode {
         alone: ALONE,
         tests: TESTS,
         lanes: 3,
+        servers: 8,
         set: Stage::set,
         clear: |_| Ok(()),
     };

@@ -161,7 +161,7 @@ fn broken(known: &[Arc<Known>], wiring: &Wiring, effort: &Effort, mut report: Re
         let (runs, started) = (report.runs, Instant::now());
         let effort = Effort {
             budget: effort.budget.map(|budget| share.of(budget)),
-            is_bounded: BOUNDED.contains(&share.name),
+            is_bounded: effort.is_bounded || BOUNDED.contains(&share.name),
             ..effort.clone()
         };
         report = explore::explore(&own, wiring, &effort, &kept, report).unwrap();

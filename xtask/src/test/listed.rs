@@ -48,8 +48,8 @@ const fn selected(name: &'static str, words: &'static [&'static str]) -> Listed 
     }
 }
 
-/// All of them, in their order.
-pub(super) const ALONE: &[Listed] = &[
+/// What the others stand on.
+pub(super) const FIRST: &[Listed] = &[
     cargo("format", &["fmt", "--all", "--check"]),
     cargo(
         "lint",
@@ -66,11 +66,19 @@ pub(super) const ALONE: &[Listed] = &[
     ),
     // All at once, so that the cores are busy; each of the tiers below finds its programs ready.
     selected("build", &["--no-run", "--bins", "--tests"]),
+];
+
+/// Those that have the machine to themselves, but for what gives way: some of their tests look at how long something takes.
+pub(super) const ALONE: &[Listed] = &[
     selected("tidy", &["--test", "tidy"]),
     selected("units", &["--lib", "--bins"]),
     selected("integration", &["--test", "integration"]),
     selected("capabilities", &["--test", "suite", "--test", "admit"]),
     selected("actors alone", &["--test", "actors"]),
+];
+
+/// Those that mostly wait, or that nobody waits for: something may run beside them.
+pub(super) const PATIENT: &[Listed] = &[
     // The second has nobody to compare with here, and looks whether it would see a difference.
     selected(PROGRAM, &["--test", "cli", "--test", "peer"]),
     selected("replay", &["--test", "replay"]),
@@ -118,13 +126,23 @@ fn test(words: &[&str]) -> Command {
 
 #[cfg(test)]
 mod tests {
-    use super::{ALONE, drawn, tests};
+    use super::{ALONE, FIRST, Listed, PATIENT, drawn, tests};
+
+    fn all() -> impl Iterator<Item = &'static Listed> {
+        [FIRST, ALONE, PATIENT].into_iter().flatten()
+    }
 
     #[test]
     fn each_commit_draws_other_cases() {
         assert_eq!(drawn("ec1768d8a4f4"), 0xec17_68d8_a4f4);
         assert_ne!(drawn("ec1768d8a4f4"), drawn("a4f4e155ec17"));
         assert_eq!(drawn(""), 0, "not a repository");
+    }
+
+    #[test]
+    fn nothing_runs_before_all_is_built_but_what_builds() {
+        let first: Vec<&str> = FIRST.iter().map(|listed| listed.name).collect();
+        assert_eq!(first, ["format", "lint", "build"]);
     }
 
     fn words(command: &std::process::Command) -> Vec<String> {
@@ -137,7 +155,7 @@ mod tests {
     #[test]
     fn every_tier_of_tests_says_all_its_failures() {
         let mut of_tests = 0;
-        for listed in ALONE {
+        for listed in all() {
             let words = words(&listed.command());
             let is_test = words.first().is_some_and(|word| word == "test");
             assert!(
@@ -147,7 +165,7 @@ mod tests {
             );
             of_tests += usize::from(is_test);
         }
-        assert_eq!(of_tests, ALONE.len() - 2, "all but format and lint");
+        assert_eq!(of_tests, all().count() - 2, "all but format and lint");
         assert!(words(&tests(&["a"])).ends_with(&["--test".to_owned(), "a".to_owned()]));
     }
 }

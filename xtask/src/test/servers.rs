@@ -13,9 +13,6 @@ use super::tier::{self, Outcome};
 use crate::controlplane::{self, Borrowed, Profile, Shape};
 use crate::workspace;
 
-/// How many of them run at once: they wait for most of their time.
-const LANES: usize = 2;
-
 /// A tier that runs on the embedded server, and on a real control plane where there can be one.
 pub(super) struct OnServers {
     name: &'static str,
@@ -215,12 +212,13 @@ const MEMBERS: &str = "SLIPWAY_REAL_MEMBERS";
 const EMBEDDED: &str = "SLIPWAY_EMBEDDED_FULL";
 const EMBEDDED_MEMBERS: &str = "SLIPWAY_EMBEDDED_MEMBERS";
 
-/// Runs these tiers, with the program as it is `shipped` if there is one, some beside each other; gives what became of each, in their order. Where one cannot begin, none begins
-/// after it.
+/// Runs these tiers, with the program as it is `shipped` if there is one, so many beside each other; gives what became of each, in
+/// their order. Where one cannot begin, none begins after it.
 pub(super) fn run_all(
     tiers: &[&OnServers],
     words: &[String],
     shipped: Option<&Path>,
+    at_once: usize,
     unavailable: impl Fn(&OnServers) -> Option<String> + Sync,
 ) -> (Vec<Ran>, Result<()>) {
     let mut order: Vec<usize> = (0..tiers.len()).collect();
@@ -245,7 +243,7 @@ pub(super) fn run_all(
         }
     };
     let lanes: Vec<_> = std::thread::scope(|scope| {
-        let lanes: Vec<_> = (0..LANES).map(|_| scope.spawn(lane)).collect();
+        let lanes: Vec<_> = (0..at_once).map(|_| scope.spawn(lane)).collect();
         lanes
             .into_iter()
             .map(std::thread::ScopedJoinHandle::join)

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
+use crate::documents::documents;
 use crate::install::printed;
 use crate::operator::Operator;
 use crate::ports::Port;
@@ -39,7 +40,7 @@ impl<'a> Place<'a> {
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         let manifests = MANIFESTS.replace("NAMESPACE", name);
-        cluster.apply(&format!("{namespace}\n---\n{manifests}"))?;
+        cluster.apply(&format!("{}---\n{manifests}", documents([&namespace])))?;
         Ok(Self {
             cluster,
             name: name.to_owned(),
@@ -102,7 +103,7 @@ impl<'a> Place<'a> {
     pub fn trusted(&self, names: &[&str], within: Duration) -> Result<()> {
         for name in names {
             let what = format!("a CA in {name}-{}", self.name);
-            self.cluster.eventually(&what, within, |_| {
+            self.cluster.at_length(&what, within, |_| {
                 Ok((!self.bundle(name)?.is_empty()).then_some(()))
             })?;
         }
@@ -204,8 +205,7 @@ impl<'a> Place<'a> {
                 zone
             })
             .collect();
-        let text: Vec<String> = items.iter().map(Value::to_string).collect();
-        self.cluster.apply(&text.join("\n---\n")).map(drop)
+        self.cluster.apply(&documents(&items)).map(drop)
     }
 
     /// A collection of this namespace, as it is.
@@ -241,16 +241,20 @@ impl<'a> Place<'a> {
     /// Waits until so many pods are ready, all with this image, and the zones' own statuses say so too.
     pub fn settled(&self, count: usize, image: &str, within: Duration) -> Result<()> {
         let what = format!("{count} pods of {} are ready with {image}", self.name);
-        self.cluster.eventually(&what, within, |_| {
-            let ready = self.ready()?;
-            let pods = ready.len() == count && ready.iter().all(|(_, of)| of == image);
-            Ok((pods
-                && self
-                    .list("/apis/apps/v1/statefulsets")?
-                    .iter()
-                    .all(is_settled))
-            .then_some(()))
+        self.cluster.at_length(&what, within, |_| {
+            Ok(self.has_settled(count, image)?.then_some(()))
         })
+    }
+
+    /// Whether so many pods are ready, all with this image, and the zones' own statuses say so too.
+    pub fn has_settled(&self, count: usize, image: &str) -> Result<bool> {
+        let ready = self.ready()?;
+        let pods = ready.len() == count && ready.iter().all(|(_, of)| of == image);
+        Ok(pods
+            && self
+                .list("/apis/apps/v1/statefulsets")?
+                .iter()
+                .all(is_settled))
     }
 }
 
@@ -339,6 +343,5 @@ pub fn zone(name: &str, replicas: usize, image: &str, away: usize) -> Value {
 
 /// The definitions of our kinds.
 pub fn definitions() -> Result<String> {
-    let documents: Vec<String> = printed(&["crds"])?.iter().map(Value::to_string).collect();
-    Ok(documents.join("\n---\n"))
+    Ok(documents(&printed(&["crds"])?))
 }

@@ -124,7 +124,7 @@ impl Stage {
         after: Option<Timestamp>,
         within: Duration,
     ) -> Result<Timestamp> {
-        self.cluster.eventually(
+        self.cluster.at_length(
             &format!("a restart of {namespace}/{name} after {after:?}"),
             within,
             |_| {

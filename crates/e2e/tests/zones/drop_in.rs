@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use slipway_e2e::documents::documents;
 use slipway_e2e::install::printed;
 use slipway_e2e::operator::Operator;
 use slipway_e2e::ports::Port;
@@ -34,7 +35,7 @@ fn left_out() -> String {
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "rollout-operator-role"},
         "subjects": [{"kind": "ServiceAccount", "name": "rollout-operator", "namespace": "default"}],
     });
-    format!("{account}\n---\n{binding}")
+    documents([&account, &binding])
 }
 
 /// Under the design's Roles: no patch of anything but registrations, no `ConfigMaps`, no Leases, no Events.

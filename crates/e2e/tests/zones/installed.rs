@@ -3,6 +3,7 @@
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use slipway_e2e::documents::documents;
 use slipway_e2e::install::printed;
 use slipway_e2e::zones::{Place, ZONES};
 
@@ -46,10 +47,9 @@ pub(crate) fn stopped(stage: &Stage) -> Result<()> {
         "--operator-namespace",
         HOME,
     ])?;
-    let text: Vec<String> = manifests.iter().map(Value::to_string).collect();
     let played = stage
         .cluster
-        .apply(&text.join("\n---\n"))
+        .apply(&documents(&manifests))
         .and_then(|_| works(stage, &guarded, &other));
     // Webhooks first: the rest would be refused.
     let kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations";

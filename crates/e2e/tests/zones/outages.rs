@@ -42,7 +42,7 @@ fn settles(place: &Place<'_>) -> Result<()> {
     let mut before = (String::new(), Instant::now());
     place
         .cluster
-        .eventually("nothing changes any more", SOON + STILL, |cluster| {
+        .at_length("nothing changes any more", SOON + STILL, |cluster| {
             let now = cluster.kubectl(&["get", kinds, "-n", name, "-o", versions])?;
             if now != before.0 || !now.contains("ConfigMap/slipway-zones") {
                 before = (now, Instant::now());

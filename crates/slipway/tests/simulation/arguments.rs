@@ -5,7 +5,7 @@ use std::time::Duration;
 use slipway_sim::explore::Effort;
 use slipway_sim::trial::Trial;
 
-/// The command line: `--seeds N --from N --scenario X --threads N --budget SECONDS --all --draw TEXT --twins N --no-faults --brief --only-mutants --keep-killers --time --fingerprints SEEDS --replay 'scenario=X …'`.
+/// The command line: `--seeds N --from N --scenario X --threads N --budget SECONDS --at-most SECONDS --all --draw TEXT --twins N --no-faults --brief --only-mutants --keep-killers --time --fingerprints SEEDS --replay 'scenario=X …'`.
 #[allow(clippy::struct_excessive_bools, reason = "flags")]
 pub(crate) struct Arguments {
     pub(crate) effort: Effort,
@@ -51,6 +51,10 @@ impl Arguments {
                 "--from" => effort.first_seed = number(value()?)?,
                 "--threads" => effort.threads = size(value()?)?,
                 "--budget" => effort.budget = Some(Duration::from_secs(number(value()?)?)),
+                "--at-most" => {
+                    effort.budget = Some(Duration::from_secs(number(value()?)?));
+                    effort.is_bounded = true;
+                }
                 "--all" => effort.budget = None,
                 "--draw" => effort.draw = drawn_from(&value()?),
                 "--twins" => effort.twins = size(value()?)?,
