@@ -213,8 +213,9 @@ fn a_deleted_bootstrap_waits_for_a_cluster_that_may_not_be_looked_at() {
         assert_eq!(still["metadata"]["uid"], before.as_str());
         assert_eq!(still["metadata"]["deletionTimestamp"], Value::Null);
         berlin.cluster.faults().clear();
+        // A right is looked for again with growing pauses, up to every heartbeat.
         fleet
-            .until("gone", 120, async |fleet: &Fleet| {
+            .until("gone", 400, async |fleet: &Fleet| {
                 let is_gone = made_of(fleet, "tools-a").await.is_none();
                 let assemblage = fleet.get("assemblages", "tools").await;
                 (is_gone && assemblage.is_none()).then_some(())
