@@ -21,7 +21,8 @@ pub const DISRUPTION_CLAIM: &str = "slipway.dev/disruption-claim";
 /// On an object that a new leader has to keep a former one from: the number of the leadership.
 pub const FENCE: &str = "slipway.dev/fence";
 
-/// On a Lease that was given up: the members, as a list in JSON, in which something of its last holder may still be under way.
+/// On a Lease that was given up: the members, as a list in JSON, in which something of its last holder may still be under way. What is
+/// no such list counts as all of them, and home.
 pub const UNANSWERED: &str = "slipway.dev/unanswered";
 
 /// On an object that means a cluster: the uid of the `kube-system` namespace of the cluster that a person says it is. Without it

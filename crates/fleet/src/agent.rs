@@ -117,6 +117,7 @@ fn expansion<'a>(view: &'a View<'a>, item: &'a Item<Assembled>) -> Expansion<'a>
         fate: Fate::Here,
         record: None,
         is_unread: false,
+        is_hidden: false,
         objection: None,
     }
 }

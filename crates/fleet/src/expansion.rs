@@ -44,9 +44,15 @@ pub(crate) struct Expansion<'a> {
     pub(crate) record: Option<ClusterRecord>,
     /// Whether it has been asked which cluster it is, and has not answered yet.
     pub(crate) is_unread: bool,
+    /// Whether there may be Assemblages in it that we have no right to see: another control plane's.
+    pub(crate) is_hidden: bool,
     /// Why nothing is applied to that cluster under its name, if nothing is: a word, and a sentence. What was applied stays.
     pub(crate) objection: Option<(&'static str, String)>,
 }
+
+/// Why nothing is taken away in a cluster that may be another control plane's.
+const HIDDEN: &str = "our user in the cluster has no right to list and watch Assemblages, so it is not known whose it is; what was \
+     applied there stays until that is known";
 
 /// Whether Flux is there.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -351,6 +357,12 @@ impl Expansion<'_> {
                 return;
             }
         } else if !ours.is_empty() {
+            if self.is_hidden {
+                if let Some(at) = later(now, PATIENCE) {
+                    steps.plan.wake(at);
+                }
+                return self.tell_blocked(steps, (Reason::AgentMissing.as_str(), HIDDEN), now);
+            }
             self.tell_going(steps, now);
         }
         let decision = assemblage::decide(&world, Timestamp::UNIX_EPOCH);

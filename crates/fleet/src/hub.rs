@@ -106,10 +106,15 @@ impl Controller for Hub {
 
     fn tells_of(&self, stores: &Stores, key: &Key) -> Option<ClusterId> {
         let (kind, name) = work::object(key).filter(|_| key.cluster.is_local())?;
-        let is_remote = kind == kinds::REMOTE_ASSEMBLAGE;
         let view = View::new(stores);
-        let found = is_remote.then(|| view.remote(&key.namespace, name))??;
-        Some(view::member_of(found.meta(), found.body().object()))
+        if kind == kinds::REMOTE_ASSEMBLAGE {
+            let found = view.remote(&key.namespace, name)?;
+            return Some(view::member_of(found.meta(), found.body().object()));
+        }
+        // Whose a cluster is, is seen in it, also where something is applied to it from here.
+        let is_assemblage = kind == kinds::ASSEMBLAGE;
+        let found = is_assemblage.then(|| view.assemblage(&key.namespace, name))??;
+        Some(work::member(&key.namespace, found.body().cluster()?))
     }
 
     fn lane(&self, _: &Key) -> Lane {
@@ -214,7 +219,8 @@ fn bootstrap(
     let namespace = &item.meta().namespace;
     let registered = view.cluster(namespace, cluster);
     let before = item.body().kept().status_but_syncs().cluster;
-    let state = facts.members.get(&work::member(namespace, cluster));
+    let member = work::member(namespace, cluster);
+    let state = facts.members.get(&member);
     let uid = state.and_then(|state| state.uid());
     let known = before.as_ref().and_then(|record| record.uid.as_deref());
     let objection = objection::to_bootstrap(view, facts, item);
@@ -225,6 +231,7 @@ fn bootstrap(
         fate: remote::fate(view, facts, before.as_ref(), (namespace, cluster), uid),
         record: remote::record(before.as_ref(), registered.as_ref(), uid.filter(is_right)),
         is_unread: known.is_none() && state.is_some_and(|state| reach::is_asked(state, now)),
+        is_hidden: facts.is_blind_to(&member, &kinds::ASSEMBLAGE),
         objection,
     };
     Some(expansion.plan(facts, now))

@@ -8,6 +8,8 @@
 //! What the status names is what is remembered: a sync is named there before it is written into the cluster, and until the cluster
 //! has been seen without it. So a control plane that was put back to an earlier state takes nothing away that it has forgotten.
 
+#[cfg(test)]
+mod crowded;
 pub mod fill;
 mod leaf;
 mod looked;

@@ -14,8 +14,6 @@
 mod applied;
 #[path = "suite/cases.rs"]
 mod cases;
-#[path = "suite/crowded.rs"]
-mod crowded;
 #[path = "suite/exhaustive.rs"]
 mod exhaustive;
 #[path = "suite/expansion.rs"]

@@ -121,7 +121,8 @@ pub trait Controller: Send + Sync + 'static {
     fn member_keys(&self, _stores: &Stores, _cluster: &ClusterId) -> Vec<Key> {
         Vec::new()
     }
-    /// The member of which the plan of a key at home tells: what that one's API refused is among the facts of the plan.
+    /// The member of which the plan of a key at home tells: what that one's API refused, and which kinds
+    /// may not be seen there, is among the facts of the plan.
     fn tells_of(&self, _stores: &Stores, _key: &Key) -> Option<ClusterId> {
         None
     }

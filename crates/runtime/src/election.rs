@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use slipway_api::names::UNANSWERED;
 use slipway_api::purpose::runtime as purpose;
 use slipway_kernel::identity::{ClusterId, ObjectRef, kinds};
 use tokio::sync::mpsc;
@@ -36,7 +37,8 @@ pub(crate) enum Taken {
     Fresh,
     /// Its holder gave it up in good order, except in these members, where something of it may be under way.
     Released(Arc<BTreeSet<ClusterId>>),
-    /// Its holder may still believe that it is the leader.
+    /// Its holder may still believe that it is the leader, or has left behind what nobody can read: something of it may be under way
+    /// anywhere.
     Expired,
 }
 
@@ -150,7 +152,7 @@ impl Candidate {
             acquired: acquired.unwrap_or_else(|| now.clone()),
             renewed: now,
             version: version.to_owned(),
-            unanswered: BTreeSet::new(),
+            unanswered: Some(BTreeSet::new()),
         }
     }
 
@@ -163,7 +165,7 @@ impl Candidate {
                 let now = Instant::now();
                 observed.see(record.clone(), now);
                 let taken = if record.holder.is_empty() {
-                    Taken::Released(Arc::new(record.unanswered.clone()))
+                    self.released(&record)
                 } else if observed.is_expired(self.times.lease_duration, now) {
                     Taken::Expired
                 } else {
@@ -184,6 +186,18 @@ impl Candidate {
             }
             other => self.on_failed_write(other),
         }
+    }
+
+    /// How a Lease is taken that was given up.
+    fn released(&self, record: &Record) -> Taken {
+        let Some(unanswered) = record.unanswered.clone() else {
+            tracing::warn!(
+                lease = self.lease,
+                "{UNANSWERED} cannot be read; every cluster is waited for"
+            );
+            return Taken::Expired;
+        };
+        Taken::Released(Arc::new(unanswered))
     }
 
     async fn take(&self, wanted: ApiRequest, taken: Taken) -> Attempt {
@@ -381,7 +395,7 @@ pub(crate) async fn release(
     let timeout = shared.settings.request_timeout;
     for _ in 0..2 {
         record.holder = String::new();
-        record.unanswered.clone_from(&unanswered);
+        record.unanswered = Some(unanswered.clone());
         record.duration = Duration::from_secs(1);
         record.renewed = micro(shared.environment.now());
         let wanted = ApiRequest::replace(&object, record.render(&object));

@@ -21,12 +21,13 @@ pub(crate) struct Record {
     pub(crate) acquired: String,
     pub(crate) renewed: String,
     pub(crate) version: String,
-    /// Of one that was released: the members in which something of its holder may be under way.
-    pub(crate) unanswered: BTreeSet<ClusterId>,
+    /// Of one that was released: the members in which something of its holder may be under way. None if that cannot be read, so that
+    /// it may be anywhere.
+    pub(crate) unanswered: Option<BTreeSet<ClusterId>>,
 }
 
 impl Record {
-    /// Reads a Lease; what is missing or makes no sense is nothing.
+    /// Reads a Lease; what is missing or makes no sense is nothing, except who is named as unanswered.
     pub(crate) fn read(lease: &Value) -> Self {
         let spec = lease.get("spec");
         let text = |field: &str| {
@@ -55,8 +56,11 @@ impl Record {
         if !self.version.is_empty() {
             metadata["resourceVersion"] = json!(self.version);
         }
-        if !self.unanswered.is_empty() {
-            let names: Vec<&str> = self.unanswered.iter().map(ClusterId::as_str).collect();
+        if self.unanswered != Some(BTreeSet::new()) {
+            let names = self.unanswered.as_ref();
+            let names: Option<Vec<&str>> =
+                names.map(|all| all.iter().map(ClusterId::as_str).collect());
+            // What could not be read can be read no better by the next one: `null` is no list of names.
             metadata["annotations"] = json!({UNANSWERED: json!(names).to_string()});
         }
         json!({
@@ -79,14 +83,15 @@ impl Record {
     }
 }
 
-fn unanswered(lease: &Value) -> BTreeSet<ClusterId> {
+/// The members that a Lease names as unanswered: nobody where it has no such annotation, and none where that cannot be read.
+fn unanswered(lease: &Value) -> Option<BTreeSet<ClusterId>> {
     let annotations = lease.pointer("/metadata/annotations");
-    let named = annotations.and_then(|all| all.get(UNANSWERED)?.as_str());
-    let names: Vec<String> = named
-        .and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_default();
+    let Some(named) = annotations.and_then(|all| all.get(UNANSWERED)) else {
+        return Some(BTreeSet::new());
+    };
+    let names: Vec<String> = serde_json::from_str(named.as_str()?).ok()?;
     let names = names.iter().map(String::as_str);
-    names.map(ClusterId::remote).collect()
+    Some(names.map(ClusterId::remote).collect())
 }
 
 /// A moment as Leases write it.
@@ -156,7 +161,7 @@ mod tests {
             acquired: "2026-01-01T00:00:00.000000Z".to_owned(),
             renewed: renewed.to_owned(),
             version: "7".to_owned(),
-            unanswered: BTreeSet::new(),
+            unanswered: Some(BTreeSet::new()),
         }
     }
 
@@ -166,7 +171,7 @@ mod tests {
         let made = record("2026-01-01T00:00:02.000000Z");
         assert_eq!(Record::read(&made.render(&object)), made);
         let torn = Record {
-            unanswered: ["north", "west"].map(ClusterId::remote).into(),
+            unanswered: Some(["north", "west"].map(ClusterId::remote).into()),
             ..record("")
         };
         assert_eq!(Record::read(&torn.render(&object)), torn);
@@ -176,6 +181,23 @@ mod tests {
             (empty.holder.as_str(), empty.duration, empty.epoch),
             ("", Duration::ZERO, 0)
         );
+    }
+
+    #[test]
+    fn names_that_cannot_be_read_are_not_taken_for_nobody() {
+        let object = ObjectRef::local(kinds::LEASE, "system", "toy");
+        for text in ["", "null", "north", "[\"north\"", "[1]", "{}"] {
+            let lease = json!({"metadata": {"annotations": {UNANSWERED: text}}});
+            let read = Record::read(&lease);
+            assert_eq!(read.unanswered, None, "{text}");
+            assert_eq!(Record::read(&read.render(&object)).unanswered, None);
+        }
+        for lease in [
+            json!({}),
+            json!({"metadata": {"annotations": {UNANSWERED: "[]"}}}),
+        ] {
+            assert_eq!(Record::read(&lease).unanswered, Some(BTreeSet::new()));
+        }
     }
 
     #[test]

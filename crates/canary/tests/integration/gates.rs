@@ -4,18 +4,17 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, play, secs};
+use crate::stage::{Replica, Stage, play, secs};
 
 fn hook(kind: &str) -> Value {
     json!({"name": kind, "type": kind, "url": format!("http://hooks.test/{kind}"), "metadata": {"team": "a"}})
 }
 
-async fn set_up(stage: &Stage, kinds: &[&str], analysis: &Value) {
-    stage.workload("web:1").await;
+/// A new version, with webhooks of these kinds.
+async fn roll(stage: &Stage, kinds: &[&str]) -> Replica {
     let hooks: Vec<Value> = kinds.iter().map(|kind| hook(kind)).collect();
-    let mut spec = json!({"analysis": {"iterations": 2, "webhooks": hooks}});
-    slipway_kernel::fields::merge(&mut spec, &json!({"analysis": analysis}));
-    stage.canary(&spec).await;
+    let spec = json!({"analysis": {"iterations": 2, "webhooks": hooks}});
+    stage.roll(&spec).await
 }
 
 /// Scenarios 46 and 55: nothing begins before it is approved, and a webhook is sent what Flagger sends.
@@ -23,10 +22,7 @@ async fn set_up(stage: &Stage, kinds: &[&str], analysis: &Value) {
 fn nothing_is_scaled_before_the_rollout_is_confirmed() {
     play(|stage| async move {
         stage.world.say("/confirm-rollout", 403);
-        set_up(&stage, &["confirm-rollout"], &json!({})).await;
-        let _operator = stage.operate();
-        stage.until("Initialized", 60).await;
-        stage.push("web:2").await;
+        let _operator = roll(&stage, &["confirm-rollout"]).await;
         stage.until("Waiting", 10).await;
         secs(60).await;
         assert_eq!(stage.replicas("web").await, 0);
@@ -54,10 +50,7 @@ fn nothing_is_scaled_before_the_rollout_is_confirmed() {
 fn a_version_waits_for_leave_to_take_over() {
     play(|stage| async move {
         stage.world.say("/confirm-promotion", 403);
-        set_up(&stage, &["confirm-promotion"], &json!({})).await;
-        let _operator = stage.operate();
-        stage.until("Initialized", 60).await;
-        stage.push("web:2").await;
+        let _operator = roll(&stage, &["confirm-promotion"]).await;
         stage.until("WaitingPromotion", 60).await;
         secs(120).await;
         assert_eq!(stage.phase().await, "WaitingPromotion");
@@ -82,10 +75,7 @@ fn each_webhook_has_its_time() {
             "rollback",
         ];
         stage.world.say("/rollback", 403);
-        set_up(&stage, &kinds, &json!({})).await;
-        let _operator = stage.operate();
-        stage.until("Initialized", 60).await;
-        stage.push("web:2").await;
+        let _operator = roll(&stage, &kinds).await;
         stage.until("Succeeded", 120).await;
         secs(60).await;
         let asked = |kind: &str| stage.world.heard(&format!("/{kind}"));
@@ -101,10 +91,7 @@ fn each_webhook_has_its_time() {
 fn a_webhook_sends_the_version_back() {
     play(|stage| async move {
         stage.world.say("/rollout", 500);
-        set_up(&stage, &["rollout"], &json!({})).await;
-        let _operator = stage.operate();
-        stage.until("Initialized", 60).await;
-        stage.push("web:2").await;
+        let _operator = roll(&stage, &["rollout"]).await;
         stage.until("Failed", 60).await;
         let told = stage.events().await;
         // D11: what it said is told.
@@ -127,15 +114,10 @@ fn a_webhook_sends_the_version_back() {
 fn a_webhook_is_asked_again_as_often_as_it_says() {
     play(|stage| async move {
         stage.world.say("/pre-rollout", 503);
-        stage.workload("web:1").await;
         let mut hook = hook("pre-rollout");
         hook["retries"] = json!(2);
-        stage
-            .canary(&json!({"analysis": {"iterations": 1, "threshold": 1, "webhooks": [hook]}}))
-            .await;
-        let _operator = stage.operate();
-        stage.until("Initialized", 60).await;
-        stage.push("web:2").await;
+        let spec = json!({"analysis": {"iterations": 1, "threshold": 1, "webhooks": [hook]}});
+        let _operator = stage.roll(&spec).await;
         stage.until("Failed", 60).await;
         assert_eq!(stage.world.heard("/pre-rollout").len(), 3);
         assert_eq!(stage.status().await["failedChecks"], 1);
@@ -147,15 +129,10 @@ fn a_webhook_is_asked_again_as_often_as_it_says() {
 fn a_webhook_that_says_500_once_is_asked_again_and_believed() {
     play(|stage| async move {
         stage.world.say_once("/pre-rollout", 500);
-        stage.workload("web:1").await;
         let mut hook = hook("pre-rollout");
         hook["retries"] = json!(1);
-        stage
-            .canary(&json!({"analysis": {"iterations": 1, "threshold": 1, "webhooks": [hook]}}))
-            .await;
-        let _operator = stage.operate();
-        stage.until("Initialized", 60).await;
-        stage.push("web:2").await;
+        let spec = json!({"analysis": {"iterations": 1, "threshold": 1, "webhooks": [hook]}});
+        let _operator = stage.roll(&spec).await;
         stage.until("Succeeded", 60).await;
         let heard = stage.world.heard("/pre-rollout");
         assert_eq!(heard.len(), 2);
@@ -170,16 +147,11 @@ fn a_webhook_that_says_500_once_is_asked_again_and_believed() {
 fn a_webhook_is_signed_and_its_key_is_told_nobody() {
     play(|stage| async move {
         let path = "/confirm-rollout";
-        stage.workload("web:1").await;
         let mut signed = hook("confirm-rollout");
         signed["signing"] = json!({"name": "hmac"});
         let hooks = [signed, hook("rollout")];
-        stage
-            .canary(&json!({"analysis": {"iterations": 1, "webhooks": hooks}}))
-            .await;
-        let _operator = stage.operate();
-        stage.until("Initialized", 60).await;
-        stage.push("web:2").await;
+        let spec = json!({"analysis": {"iterations": 1, "webhooks": hooks}});
+        let _operator = stage.roll(&spec).await;
         stage.until("Waiting", 60).await;
         assert_eq!(stage.world.heard(path).len(), 0);
         let key = "a key that is long enough";
@@ -208,15 +180,10 @@ fn a_webhook_is_signed_and_its_key_is_told_nobody() {
 fn a_slow_webhook_is_asked_once_a_check() {
     play(|stage| async move {
         stage.world.delay(Duration::from_secs(35));
-        stage.workload("web:1").await;
         let mut hook = hook("rollout");
         hook["timeout"] = json!("60s");
-        stage
-            .canary(&json!({"analysis": {"iterations": 2, "webhooks": [hook]}}))
-            .await;
-        let _operator = stage.operate();
-        stage.until("Initialized", 60).await;
-        stage.push("web:2").await;
+        let spec = json!({"analysis": {"iterations": 2, "webhooks": [hook]}});
+        let _operator = stage.roll(&spec).await;
         stage.until("Succeeded", 300).await;
         assert_eq!(stage.world.heard("/rollout").len(), 2);
     });
@@ -226,15 +193,10 @@ fn a_slow_webhook_is_asked_once_a_check() {
 #[test]
 fn a_webhook_without_an_address_fails_its_check() {
     play(|stage| async move {
-        stage.workload("web:1").await;
         let mut hook = hook("pre-rollout");
         hook["url"] = json!("no address");
-        stage
-            .canary(&json!({"analysis": {"iterations": 1, "webhooks": [hook]}}))
-            .await;
-        let _operator = stage.operate();
-        stage.until("Initialized", 60).await;
-        stage.push("web:2").await;
+        let spec = json!({"analysis": {"iterations": 1, "webhooks": [hook]}});
+        let _operator = stage.roll(&spec).await;
         stage.until("Failed", 60).await;
         let told = stage.events().await;
         assert!(told.iter().any(|one| one.contains("url")), "{told:#?}");
@@ -246,10 +208,7 @@ fn a_webhook_without_an_address_fails_its_check() {
 fn commands_are_followed_once() {
     play(|stage| async move {
         stage.world.say("/confirm-promotion", 403);
-        set_up(&stage, &["confirm-promotion"], &json!({})).await;
-        let _operator = stage.operate();
-        stage.until("Initialized", 60).await;
-        stage.push("web:2").await;
+        let _operator = roll(&stage, &["confirm-promotion"]).await;
         stage.until("WaitingPromotion", 60).await;
         stage.command("abort", "1").await;
         stage.until("Failed", 10).await;

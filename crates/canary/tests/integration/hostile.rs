@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use slipway_kernel::fields::merge;
 
+use crate::spellings::{NO_ADDRESS, SPECIAL};
 use crate::stage::{CANARIES, DEPLOYMENTS, SERVICES, Stage, play, secs};
 
 /// What somebody wrote, the word for it, and a part of the sentence.
@@ -109,11 +110,7 @@ fn one_bad_canary_stops_no_other_and_says_what_is_wrong() {
             stage.create(DEPLOYMENTS, &workload(name, name)).await;
             write(&stage, (name, name), &spec).await;
         }
-        stage.workload("web:1").await;
-        stage.canary(&json!({"analysis": {"iterations": 2}})).await;
-        let _operator = stage.operate();
-        stage.until("Initialized", 60).await;
-        stage.push("web:2").await;
+        let _operator = stage.roll(&json!({"analysis": {"iterations": 2}})).await;
         stage.until("Succeeded", 120).await;
         assert_eq!(stage.image("web-primary").await, "web:2");
         for (name, _, reason, part) in cases() {
@@ -169,71 +166,20 @@ fn what_has_no_bounds_is_bounded() {
     });
 }
 
-/// As in the runtime's tests of hostile targets: what is no address, because somebody would read it as another one …
-const NO_ADDRESS: [&str; 16] = [
-    "http://127.1/",
-    "http://127.0.1/",
-    "http://2130706433/",
-    "http://017700000001/",
-    "http://0x7f000001/",
-    "http://0x7f.0x0.0x0.0x1/",
-    "http://0177.0.0.1/",
-    "http://127.0.0.1./",
-    "http://[::1%25lo]/",
-    "http://%31%32%37.0.0.1/",
-    "http://①②⑦.⓪.⓪.①/",
-    "http://good.test@127.0.0.1/",
-    "http://good.test#@127.0.0.1/",
-    "http://good.test\\@127.0.0.1/",
-    "file:///etc/passwd",
-    "gopher://127.0.0.1:6379/_INFO",
-];
-
-/// … and addresses that are special in every spelling.
-const SPECIAL: [&str; 24] = [
-    "127.0.0.1",
-    "127.255.1.2",
-    "[::1]",
-    "[0:0:0:0:0:0:0:1]",
-    "[::ffff:127.0.0.1]",
-    "[::ffff:7f00:1]",
-    "[::127.0.0.1]",
-    "[::ffff:0:127.0.0.1]",
-    "[64:ff9b::127.0.0.1]",
-    "[2002:7f00:1::]",
-    "[2002:a9fe:a9fe::]",
-    "[fe80::5efe:127.0.0.1]",
-    "0.0.0.0",
-    "[::]",
-    "169.254.169.254",
-    "[fd00:ec2::254]",
-    "100.100.100.200",
-    "168.63.129.16",
-    "169.254.7.7",
-    "[fe80::1]",
-    "224.0.0.1",
-    "[ff02::1]",
-    "255.255.255.255",
-    "[2001:0:4136:e378:8000:63bf:3fff:fdd2]",
-];
-
 /// Each is to be asked whether the version goes back, and whoever cannot be asked does not send it back.
 #[test]
 fn nobody_is_called_where_nobody_may_be() {
     play(|stage| async move {
-        let special = SPECIAL.iter().map(|host| format!("http://{host}/latest"));
+        let special = SPECIAL
+            .iter()
+            .map(|(host, _)| format!("http://{host}/latest"));
         let no_address = NO_ADDRESS.iter().map(|url| (*url).to_owned());
         let hook = |url: &str| json!({"name": url, "type": "rollback", "url": url});
         let mut hooks: Vec<Value> = no_address.chain(special).map(|url| hook(&url)).collect();
         hooks.push(hook("http://hooks.test/alarm"));
         stage.world.say("/alarm", 403);
-        stage.workload("web:1").await;
-        stage
-            .canary(&json!({"analysis": {"iterations": 1, "webhooks": hooks}}))
-            .await;
-        let _operator = stage.operate();
-        stage.until("Initialized", 60).await;
-        stage.push("web:2").await;
+        let spec = json!({"analysis": {"iterations": 1, "webhooks": hooks}});
+        let _operator = stage.roll(&spec).await;
         stage.until("Succeeded", 600).await;
         let called = stage.world.called();
         assert!(!called.is_empty(), "the last one is asked after all others");

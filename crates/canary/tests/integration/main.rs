@@ -23,6 +23,8 @@ mod idle;
 mod records;
 mod scalers;
 mod secrets;
+#[path = "../../../runtime/tests/integration/spellings.rs"]
+mod spellings;
 mod stage;
 mod weights;
 mod world;

@@ -375,6 +375,16 @@ impl Stage {
             .count()
     }
 
+    /// Makes a workload and a Canary of it with this in its spec, starts an operator, and when it is initialized brings a new version.
+    pub(crate) async fn roll(&self, spec: &Value) -> Replica {
+        self.workload("web:1").await;
+        self.canary(spec).await;
+        let operator = self.operate();
+        self.until("Initialized", 60).await;
+        self.push("web:2").await;
+        operator
+    }
+
     /// Starts an operator.
     pub(crate) fn operate(&self) -> Replica {
         self.operate_with(Settings::default())

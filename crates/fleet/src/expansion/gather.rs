@@ -218,6 +218,7 @@ impl Expansion<'_> {
                 fate: self.fate,
                 record: None,
                 is_unread: false,
+                is_hidden: false,
                 objection: None,
             };
             let filled = other.syncs().into_iter();

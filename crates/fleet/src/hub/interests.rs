@@ -12,7 +12,7 @@ use super::triggers::{
 };
 use crate::assemblage::{KustomizationSeen, SourceSeen};
 use crate::kinds;
-use crate::observe::seen::{Assembled, Bare, Installed, RemoteSeen, Whole};
+use crate::observe::seen::{Assembled, Bare, Installed, LeafSeen, RemoteSeen, Whole};
 
 /// Secrets that stand for clusters.
 pub(crate) const CLUSTERS: &str = "clusters";
@@ -87,7 +87,7 @@ pub(crate) fn interests() -> Vec<Interest> {
             .in_slot(namespace_slot(SYSTEM))
             .where_defined(),
         // Before its agent is installed a cluster has no such kind.
-        Interest::of::<Assembled>(kinds::ASSEMBLAGE, by_leaf)
+        Interest::of::<LeafSeen>(kinds::ASSEMBLAGE, by_leaf)
             .at(Where::Members)
             .where_defined(),
         Interest::of::<Bare>(kinds::SECRET, by_member)

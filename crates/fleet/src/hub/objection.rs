@@ -14,7 +14,7 @@ use slipway_kernel::{Blocker, ClusterId, Facts, ObjectRef};
 use super::remote::Remote;
 use super::view::{View, cluster_of, items, reference};
 use crate::observe::assemblage::kubeconfig;
-use crate::observe::seen::Assembled;
+use crate::observe::seen::{Assembled, LeafSeen};
 use crate::reasons::Reason;
 use crate::remote::{Leaf, is_elsewhere};
 use crate::{kinds, work};
@@ -79,8 +79,8 @@ fn elsewhere(
     takes_over: Option<&str>,
 ) -> Option<String> {
     let ours = view.identity()?;
-    let store = view.stores.typed::<Assembled>(member, &kinds::ASSEMBLAGE);
-    let leaves = items::<Assembled>(store, namespace);
+    let store = view.stores.typed::<LeafSeen>(member, &kinds::ASSEMBLAGE);
+    let leaves = items::<LeafSeen>(store, namespace);
     let mut hubs = leaves
         .iter()
         .filter_map(|leaf| Leaf::hub_of(leaf.body().object()));

@@ -18,7 +18,7 @@ use super::members;
 use super::remote::Fate;
 use super::view::{View, cluster_of};
 use crate::observe::cluster::Registered;
-use crate::observe::seen::Assembled;
+use crate::observe::seen::LeafSeen;
 use crate::reasons::Reason;
 use crate::render::assignment::Layer;
 use crate::{kinds, work};
@@ -102,7 +102,7 @@ pub(super) fn is_known_unreachable(assemblage: &Value) -> bool {
 /// Whether assemblages are defined in a member, and have been listed.
 pub(super) fn has_assemblages(view: &View<'_>, member: &ClusterId) -> bool {
     view.stores
-        .is_synced::<Assembled>(member, &kinds::ASSEMBLAGE)
+        .is_synced::<LeafSeen>(member, &kinds::ASSEMBLAGE)
 }
 
 /// The clusters of these that cannot be reached now, or into which nothing can be written, and why. What is applied from the control

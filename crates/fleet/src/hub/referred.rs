@@ -69,6 +69,7 @@ pub(super) fn all(view: &View<'_>) -> Vec<Interest> {
             fate: Fate::Here,
             record: None,
             is_unread: false,
+            is_hidden: false,
             objection: None,
         };
         let meta = item.meta();

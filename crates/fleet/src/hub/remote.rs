@@ -17,7 +17,7 @@ use crate::kinds;
 use crate::observe::cluster::{self, Registered};
 use crate::observe::kept::Kept;
 use crate::observe::reference::Place;
-use crate::observe::seen::{Assembled, Bare, RemoteSeen};
+use crate::observe::seen::{Bare, LeafSeen, RemoteSeen};
 use crate::remote::fill::fill;
 use crate::remote::{Leaf, World, is_elsewhere, unreadable};
 use crate::render::assignment::label;
@@ -74,12 +74,12 @@ impl<'a> Remote<'a> {
     }
 
     /// The assemblage in the cluster, if it is there.
-    pub(super) fn leaf(&self) -> Option<Item<Assembled>> {
+    pub(super) fn leaf(&self) -> Option<Item<LeafSeen>> {
         let meta = self.item.meta();
         let store = self
             .view
             .stores
-            .typed::<Assembled>(&self.member, &kinds::ASSEMBLAGE)?;
+            .typed::<LeafSeen>(&self.member, &kinds::ASSEMBLAGE)?;
         Item::of(store.get(&meta.namespace, &meta.name)?)
     }
 

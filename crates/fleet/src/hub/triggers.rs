@@ -12,7 +12,7 @@ use super::interests::MODULES;
 use super::view::{View, cluster_of, remote, whole};
 use crate::assemblage::KustomizationSeen;
 use crate::observe::kept::Kept;
-use crate::observe::seen::{Assembled, RemoteSeen, Whole};
+use crate::observe::seen::{Assembled, LeafSeen, RemoteSeen, Whole};
 use crate::remote::{Leaf, is_elsewhere};
 use crate::render::assignment::Layer;
 use crate::{kinds, work};
@@ -411,9 +411,9 @@ pub(super) fn by_leaf(cluster: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<
 
 /// Whether what is in a member says that another control plane has it.
 fn is_of_another_hub(view: &View<'_>, cluster: &ClusterId, meta: &Meta) -> bool {
-    let store = view.stores.typed::<Assembled>(cluster, &kinds::ASSEMBLAGE);
+    let store = view.stores.typed::<LeafSeen>(cluster, &kinds::ASSEMBLAGE);
     let leaf =
-        store.and_then(|store| Item::<Assembled>::of(store.get(&meta.namespace, &meta.name)?));
+        store.and_then(|store| Item::<LeafSeen>::of(store.get(&meta.namespace, &meta.name)?));
     let hub = leaf.and_then(|leaf| Leaf::hub_of(leaf.body().object()));
     let said = hub.zip(view.identity());
     said.is_some_and(|(hub, ours)| is_elsewhere(&hub, &ours, None))

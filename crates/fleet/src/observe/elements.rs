@@ -142,11 +142,6 @@ impl Told {
         self.0.iter().filter_map(readable).collect()
     }
 
-    /// Of how many syncs something is told.
-    pub(super) fn count(&self) -> usize {
-        self.0.len()
-    }
-
     /// What is told of the sync of this name, as far as it can be read.
     pub fn named(&self, sync: &str) -> Option<SyncStatus> {
         let mut all = self.0.iter();

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde_json::Value;
+use slipway_api::fleet::MAX_SYNCS;
 use slipway_api::fleet::assemblage::{AssemblageStatus, SyncStatus};
 use slipway_kernel::fields::{list, text};
 
@@ -16,12 +17,18 @@ const OF_ASSEMBLAGE: &[&str] = &["spec", "syncs"];
 /// Where the status of either tells of them.
 const TOLD: &[&str] = &["status", "syncs"];
 
+/// More syncs than these are not read of a cluster that others administer: what is assigned here and what is kept there may be as many
+/// each. Whoever makes an API that takes more chooses how long each plan takes, and all clusters wait for each.
+pub(crate) const MOST: usize = 2 * MAX_SYNCS;
+
 /// An assemblage. What is in it may be secret.
 #[derive(Clone, Default)]
 pub struct Kept {
     object: Value,
     syncs: Elements,
     told: Told,
+    /// How many syncs it has, or tells of, if these are more.
+    count: usize,
     modules: Box<[Box<str>]>,
     secrets: Box<[Box<str>]>,
     names_modules: bool,
@@ -37,20 +44,35 @@ impl fmt::Debug for Kept {
 impl Kept {
     /// A `RemoteAssemblage`.
     pub fn remote(object: &Value) -> Self {
-        Self::of(object, OF_REMOTE)
+        Self::of(object, OF_REMOTE, usize::MAX)
     }
 
     /// An `Assemblage`.
     pub fn assemblage(object: &Value) -> Self {
-        Self::of(object, OF_ASSEMBLAGE)
+        Self::of(object, OF_ASSEMBLAGE, usize::MAX)
     }
 
-    fn of(object: &Value, place: &[&str]) -> Self {
+    /// An `Assemblage` of a cluster that others administer. Of one that is not read no list is kept, but only how long the longer one
+    /// is: to take them in costs more than all else that comes of it, with each change, and nobody looks at them.
+    pub fn leaf(object: &Value) -> Self {
+        Self::of(object, OF_ASSEMBLAGE, MOST)
+    }
+
+    fn of(object: &Value, place: &[&str], most: usize) -> Self {
         let (mut syncs, mut told) = (Vec::new(), Vec::new());
         let mut lists = [(place, &mut syncs), (TOLD, &mut told)];
         let object = without(object, &mut lists);
+        let count = syncs.len().max(told.len());
+        if count > most {
+            return Self {
+                object,
+                count,
+                ..Self::default()
+            };
+        }
         Self {
             object,
+            count,
             modules: distinct(syncs.iter().filter_map(|sync| text(sync, "/module/name"))),
             secrets: distinct(syncs.iter().flat_map(|sync| secrets(sync))),
             names_modules: syncs.iter().any(|sync| sync.get("module").is_some()),
@@ -77,7 +99,7 @@ impl Kept {
 
     /// How many syncs it has, or tells of, if these are more.
     pub fn count(&self) -> usize {
-        self.syncs.iter().count().max(self.told.count())
+        self.count
     }
 
     /// All of its status, as far as it can be read: a later version of ours may have written it.
@@ -190,7 +212,7 @@ mod tests {
     use serde_json::{Value, json};
     use slipway_api::fleet::assemblage::SyncState;
 
-    use super::Kept;
+    use super::{Kept, MOST};
     use crate::observe::elements::{Element, Elements};
 
     fn values(elements: &Elements) -> Vec<Value> {
@@ -234,6 +256,34 @@ mod tests {
             json!({"spec": {"syncs": "none"}, "status": 7}),
         ] {
             assert_eq!(Kept::assemblage(&odd).object(), &odd);
+        }
+    }
+
+    #[test]
+    fn of_a_crowded_cluster_is_kept_how_many_syncs_there_are_and_none_of_them() {
+        let crowd = |count: usize| -> Vec<Value> {
+            let names =
+                (0..count).map(|n| json!({"name": format!("s{n}"), "module": {"name": "m"}}));
+            names.collect()
+        };
+        let said = json!({"annotations": {"a": "b"}});
+        for (here, told) in [(MOST, MOST), (MOST + 1, 0), (1, MOST + 1)] {
+            let (syncs, all) = (crowd(here), crowd(told));
+            let object =
+                json!({"metadata": said, "spec": {"syncs": syncs}, "status": {"syncs": all}});
+            let is_crowd = here.max(told) > MOST;
+            let kept = Kept::leaf(&object);
+            assert_eq!(kept.count(), here.max(told));
+            let len = if is_crowd { (0, 0) } else { (here, told) };
+            assert_eq!(
+                (kept.syncs().iter().count(), kept.status().syncs.len()),
+                len
+            );
+            assert_eq!(kept.names_modules(), !is_crowd);
+            assert_eq!(kept.object()["metadata"], said);
+            assert_eq!(kept.object()["spec"]["syncs"], json!([]));
+            // Where it is expanded, what is left out would be taken away.
+            assert_eq!(Kept::assemblage(&object).syncs().iter().count(), here);
         }
     }
 

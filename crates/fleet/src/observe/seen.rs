@@ -66,6 +66,30 @@ impl Projection for RemoteSeen {
     }
 }
 
+/// An `Assemblage` in a cluster that others administer. What is in it may be secret.
+#[derive(Debug, Clone)]
+pub struct LeafSeen(Kept);
+
+impl LeafSeen {
+    /// The object, without its lists.
+    pub fn object(&self) -> &Value {
+        self.0.object()
+    }
+
+    /// All of it, unless there is too much.
+    pub fn kept(&self) -> &Kept {
+        &self.0
+    }
+}
+
+impl Projection for LeafSeen {
+    const READS: Parts = ALL;
+
+    fn project(object: &Value) -> Result<Self, Undecodable> {
+        Ok(Self(Kept::leaf(object)))
+    }
+}
+
 /// An object that a binding refers to. What is in it may be secret.
 #[derive(Clone)]
 pub struct Referred(Value);
@@ -165,7 +189,7 @@ impl Projection for Installed {
     }
 }
 
-/// An assemblage, with what it is expanded to. That is known only when somebody asks: nobody asks it of one in another cluster.
+/// An assemblage where it is expanded, with what to, which is known only when somebody asks.
 #[derive(Clone)]
 pub struct Assembled {
     kept: Kept,

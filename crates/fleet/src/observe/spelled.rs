@@ -51,6 +51,8 @@ impl Spelled {
 
     /// Its name.
     pub fn name(&self) -> &str {
+        #[cfg(test)]
+        looks::count();
         &self.0.name
     }
 
@@ -111,6 +113,8 @@ impl From<NamedSync> for Spelled {
 
 impl PartialEq for Spelled {
     fn eq(&self, other: &Self) -> bool {
+        #[cfg(test)]
+        looks::count();
         Arc::ptr_eq(&self.0, &other.0) || self.canonical() == other.canonical()
     }
 }
@@ -137,6 +141,25 @@ fn secrets(sync: &NamedSync) -> impl Iterator<Item = &str> {
         .filter_map(|binding| binding.object_field_ref.as_ref());
     let secrets = fields.filter(|field| field.kind == "Secret");
     secrets.map(|field| field.name.as_str())
+}
+
+/// How often this thread has looked at a sync: whoever looks for one among many, one by one, looks at each.
+#[cfg(test)]
+pub(crate) mod looks {
+    use std::cell::Cell;
+
+    thread_local! {
+        static LOOKS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) fn count() {
+        LOOKS.with(|looks| looks.set(looks.get() + 1));
+    }
+
+    /// How many looks there have been.
+    pub(crate) fn all() -> usize {
+        LOOKS.with(Cell::get)
+    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
-use slipway_api::fleet::MAX_SYNCS;
 use slipway_api::fleet::assemblage::{AssemblageStatus, SyncState, SyncStatus};
 use slipway_api::fleet::names::{CONFIRM_UNASSIGN, TAKE_OVER};
 use slipway_bindings::{canonical, revision};
@@ -20,7 +19,7 @@ use slipway_kernel::fields::{integer, strings, text};
 use super::World;
 use crate::assemblage::state::{begun, shortened};
 use crate::observe::elements::Elements;
-use crate::observe::kept::Kept;
+use crate::observe::kept::{Kept, MOST};
 use crate::observe::spelled::Spelled;
 use crate::reasons::condition::UNASSIGNING;
 
@@ -65,10 +64,6 @@ pub struct Leaf {
     /// What it tells, as much of it as is repeated.
     pub status: AssemblageStatus,
 }
-
-/// More syncs than these are not read: what is assigned here and what is kept there may be as many each. Whoever makes an API that
-/// takes more chooses how long each plan takes, and all clusters wait for each.
-const MOST: usize = 2 * MAX_SYNCS;
 
 /// How long a reason may be, in characters: it is a word.
 const LONGEST_REASON: usize = 64;

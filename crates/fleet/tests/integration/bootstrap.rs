@@ -8,8 +8,12 @@ const KUSTOMIZATIONS: &str = "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/fl
 const SOURCES: &str = "/apis/source.toolkit.fluxcd.io/v1/namespaces/fleet/gitrepositories";
 
 async fn made(fleet: &Fleet, cluster: &str, sync: &str) -> Option<Value> {
-    let path = format!("{KUSTOMIZATIONS}/{cluster}-bootstrap-{sync}");
-    fleet.hub.find(&path).await
+    made_of(fleet, &format!("{cluster}-bootstrap-{sync}")).await
+}
+
+/// A Kustomization of this name in the hub.
+async fn made_of(fleet: &Fleet, name: &str) -> Option<Value> {
+    fleet.hub.find(&format!("{KUSTOMIZATIONS}/{name}")).await
 }
 
 fn bootstrapping(strategy: &str, tag: &str) -> Value {
@@ -122,11 +126,7 @@ fn a_cluster_without_our_definition_gets_it_from_the_control_plane_and_then_the_
             .await;
         fleet
             .until("waiting for the definition", 120, async |fleet: &Fleet| {
-                let found = fleet.get("remoteassemblages", "paris").await?;
-                let conditions = found["status"]["conditions"].as_array()?.clone();
-                let reachable = conditions
-                    .into_iter()
-                    .find(|one| one["type"] == "Reachable")?;
+                let reachable = fleet.reachable("paris").await?;
                 (reachable["reason"] == "AgentMissing").then_some(())
             })
             .await;
@@ -140,6 +140,20 @@ fn a_cluster_without_our_definition_gets_it_from_the_control_plane_and_then_the_
     });
 }
 
+const ASSEMBLAGES: &str = "/apis/fleet.squaremo.dev/v1alpha1/namespaces/fleet/assemblages";
+
+/// An assemblage that names berlin.
+fn tools() -> Value {
+    let source = json!({"git": {"url": "https://example.com/tools.git", "version": {"tag": "v1"}}});
+    json!({
+        "apiVersion": "fleet.squaremo.dev/v1alpha1", "kind": "Assemblage", "metadata": {"name": "tools"},
+        "spec": {
+            "clusterName": "berlin", "kubeconfigRef": {"name": "berlin-kubeconfig"},
+            "syncs": [{"name": "a", "source": source, "package": {"kustomize": {"path": "./a"}}}],
+        },
+    })
+}
+
 /// Who makes an assemblage that names a cluster calls it as they like. It waits for the cluster to say which one it is, and is told
 /// when it does, not with the next heartbeat.
 #[test]
@@ -147,17 +161,7 @@ fn an_assemblage_of_any_name_is_looked_at_when_its_cluster_says_which_one_it_is(
     virtually(async {
         let mut fleet = Fleet::empty().await;
         fleet.register("berlin").await;
-        let source =
-            json!({"git": {"url": "https://example.com/tools.git", "version": {"tag": "v1"}}});
-        let tools = json!({
-            "apiVersion": "fleet.squaremo.dev/v1alpha1", "kind": "Assemblage", "metadata": {"name": "tools"},
-            "spec": {
-                "clusterName": "berlin", "kubeconfigRef": {"name": "berlin-kubeconfig"},
-                "syncs": [{"name": "a", "source": source, "package": {"kustomize": {"path": "./a"}}}],
-            },
-        });
-        let assemblages = "/apis/fleet.squaremo.dev/v1alpha1/namespaces/fleet/assemblages";
-        fleet.hub.create(assemblages, &tools).await;
+        fleet.hub.create(ASSEMBLAGES, &tools()).await;
         fleet.cut("berlin");
         fleet.start();
         secs(120).await;
@@ -173,5 +177,49 @@ fn an_assemblage_of_any_name_is_looked_at_when_its_cluster_says_which_one_it_is(
             .get("/api/v1/namespaces/kube-system")
             .await;
         assert_eq!(system["metadata"]["uid"], told.as_str());
+    });
+}
+
+/// Whoever deletes it wants what was applied to go, in a cluster that is ours. Who began after the right to see was taken away does
+/// not know that it is.
+#[test]
+fn a_deleted_bootstrap_waits_for_a_cluster_that_may_not_be_looked_at() {
+    virtually(async {
+        let mut fleet = Fleet::empty().await;
+        fleet.register("berlin").await;
+        fleet.hub.create(ASSEMBLAGES, &tools()).await;
+        fleet.start();
+        let applied = async |fleet: &Fleet| {
+            let found = made_of(fleet, "tools-a").await?;
+            let uid = found["metadata"]["uid"].as_str()?;
+            Some(uid.to_owned())
+        };
+        let before = fleet.until("applied", 60, applied).await;
+        secs(30).await;
+        fleet.replica = None;
+        let berlin = fleet.leaves["berlin"].clone();
+        berlin.forbid("fleet.squaremo.dev/assemblages");
+        fleet.start();
+        secs(60).await;
+        fleet.delete("assemblages", "tools").await;
+        fleet
+            .until("told", 60, async |fleet: &Fleet| {
+                let found = fleet.get("assemblages", "tools").await?;
+                (found["status"]["syncs"][0]["reason"] == "AgentMissing").then_some(())
+            })
+            .await;
+        secs(60).await;
+        let still = made_of(&fleet, "tools-a").await.unwrap();
+        assert_eq!(still["metadata"]["uid"], before.as_str());
+        assert_eq!(still["metadata"]["deletionTimestamp"], Value::Null);
+        berlin.cluster.faults().clear();
+        // A right is looked for again with growing pauses, up to every heartbeat.
+        fleet
+            .until("gone", 400, async |fleet: &Fleet| {
+                let is_gone = made_of(fleet, "tools-a").await.is_none();
+                let assemblage = fleet.get("assemblages", "tools").await;
+                (is_gone && assemblage.is_none()).then_some(())
+            })
+            .await;
     });
 }

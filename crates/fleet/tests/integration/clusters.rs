@@ -2,13 +2,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
-use slipway_apiserver::faults::{Fault, Frequency, Match, WatchFault};
-use slipway_apiserver::status::Status;
+use serde_json::json;
 
-use crate::stage::{
-    ADMIN, Fleet, NAMESPACE, Server, is_ready, of_cluster, rollout, secs, virtually,
-};
+use crate::stage::{ADMIN, Fleet, NAMESPACE, is_ready, of_cluster, rollout, secs, virtually};
 
 const CLUSTER: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/fleet/clusters";
 
@@ -208,28 +204,6 @@ fn a_cluster_is_selected_by_the_object_that_wins() {
     });
 }
 
-/// What is told of whether a cluster can be reached.
-async fn reachable(fleet: &Fleet, cluster: &str) -> Option<Value> {
-    let found = fleet.get("remoteassemblages", cluster).await?;
-    let conditions = found["status"]["conditions"].as_array()?.clone();
-    let mut conditions = conditions.into_iter();
-    conditions.find(|one| one["type"] == "Reachable")
-}
-
-/// The hub has no right any more to anything of this kind.
-fn forbid(leaf: &Server, resource: &str) {
-    let about = Match {
-        agent: "one".to_owned(),
-        resource: resource.to_owned(),
-        ..Match::default()
-    };
-    let faults = leaf.cluster.faults();
-    faults.add_watch(about.clone(), Frequency::always(), WatchFault::Close);
-    let refuse = Status::failure(403, "Forbidden", "not any more");
-    let refuse = Fault::Refuse(Box::new(refuse));
-    faults.add(about, Frequency::always(), refuse);
-}
-
 /// All that was told of it stays, and none of it says how it is now.
 #[test]
 fn a_cluster_that_may_not_be_looked_at_any_more_is_not_said_to_be_reachable() {
@@ -241,10 +215,10 @@ fn a_cluster_that_may_not_be_looked_at_any_more_is_not_said_to_be_reachable() {
         virtually(async {
             let fleet = Fleet::settled("Incremental", "v1").await;
             let berlin = &fleet.leaves["berlin"];
-            forbid(berlin, resource);
+            berlin.forbid(resource);
             let is = |status: &'static str, reason: &'static str| {
                 async move |fleet: &Fleet| {
-                    let told = reachable(fleet, "berlin").await?;
+                    let told = fleet.reachable("berlin").await?;
                     (told["status"] == status && told["reason"] == reason).then_some(())
                 }
             };
@@ -253,8 +227,8 @@ fn a_cluster_that_may_not_be_looked_at_any_more_is_not_said_to_be_reachable() {
             let found = fleet.get("rollouts", "web").await.unwrap();
             assert!(of_cluster(&found, "berlin")["revision"].is_string());
             secs(100).await;
-            assert_eq!(reachable(&fleet, "berlin").await.unwrap()["reason"], reason);
-            assert_eq!(reachable(&fleet, "paris").await.unwrap()["status"], "True");
+            assert_eq!(fleet.reachable("berlin").await.unwrap()["reason"], reason);
+            assert_eq!(fleet.reachable("paris").await.unwrap()["status"], "True");
             berlin.cluster.faults().clear();
             fleet.until("told again", 20, is("True", "Reached")).await;
             fleet.roll("web", "v2").await;
@@ -271,11 +245,11 @@ fn a_deleted_assemblage_waits_for_a_cluster_that_may_not_be_looked_at() {
         let mut fleet = Fleet::settled("Incremental", "v1").await;
         let berlin = fleet.leaves["berlin"].clone();
         fleet.replica = None;
-        forbid(&berlin, "fleet.squaremo.dev/assemblages");
+        berlin.forbid("fleet.squaremo.dev/assemblages");
         fleet.start();
         fleet
             .until("told", 60, async |fleet: &Fleet| {
-                let told = reachable(fleet, "berlin").await?;
+                let told = fleet.reachable("berlin").await?;
                 (told["reason"] == "AgentMissing").then_some(())
             })
             .await;

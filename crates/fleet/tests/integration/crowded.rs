@@ -6,14 +6,6 @@ use crate::stage::{DEFINITIONS, Fleet, secs, virtually};
 
 const ASSEMBLAGE: &str = "/apis/fleet.squaremo.dev/v1alpha1/namespaces/fleet/assemblages";
 
-async fn reachable(fleet: &Fleet, cluster: &str) -> Option<Value> {
-    let found = fleet.get("remoteassemblages", cluster).await?;
-    let conditions = found["status"]["conditions"].as_array()?.clone();
-    conditions
-        .into_iter()
-        .find(|one| one["type"] == "Reachable")
-}
-
 /// Who administers a cluster may define there what an Assemblage is.
 #[test]
 fn an_assemblage_with_more_syncs_than_fit_is_not_read_and_that_is_told() {
@@ -39,7 +31,7 @@ fn an_assemblage_with_more_syncs_than_fit_is_not_read_and_that_is_told() {
         berlin.patch(&path, &full).await;
         fleet
             .until("told", 10, async |fleet: &Fleet| {
-                let told = reachable(fleet, "berlin").await?;
+                let told = fleet.reachable("berlin").await?;
                 (told["reason"] == "AssemblageFull").then_some(())
             })
             .await;
@@ -64,7 +56,7 @@ fn an_assemblage_with_more_syncs_than_fit_is_not_read_and_that_is_told() {
         berlin.patch(&path, &emptied).await;
         fleet
             .until("read again", 20, async |fleet: &Fleet| {
-                let told = reachable(fleet, "berlin").await?;
+                let told = fleet.reachable("berlin").await?;
                 let found = fleet.leaves["berlin"].find(&path).await?;
                 let tag = &found["spec"]["syncs"][0]["source"]["git"]["version"]["tag"];
                 (told["status"] == "True" && tag == "v2").then_some(())

@@ -13,12 +13,6 @@ async fn uids(fleet: &Fleet, sync: &str) -> Vec<Value> {
     all
 }
 
-async fn condition(fleet: &Fleet, cluster: &str, kind: &str) -> Option<Value> {
-    let found = fleet.get("remoteassemblages", cluster).await?;
-    let conditions = found["status"]["conditions"].as_array()?.clone();
-    conditions.into_iter().find(|one| one["type"] == kind)
-}
-
 async fn annotate(fleet: &Fleet, cluster: &str, name: &str, value: &str) {
     let patch = json!({"metadata": {"annotations": {name: value}}});
     fleet.change("remoteassemblages", cluster, &patch).await;
@@ -41,7 +35,7 @@ fn a_cluster_belongs_to_one_control_plane() {
             .await;
         other
             .until("told", 60, async |other: &Fleet| {
-                let told = condition(other, "berlin", "Reachable").await?;
+                let told = other.reachable("berlin").await?;
                 (told["reason"] == "OtherHub").then_some(())
             })
             .await;
@@ -67,7 +61,7 @@ fn a_cluster_belongs_to_one_control_plane() {
             .await;
         secs(30).await;
         assert_eq!(uids(&fleet, "web").await, before);
-        let kept = condition(&other, "berlin", "Assigned").await.unwrap();
+        let kept = other.condition("berlin", "Assigned").await.unwrap();
         assert_eq!(kept["status"], "False");
         assert!(kept["message"].as_str().unwrap().contains("web"), "{kept}");
         let found = other.get("remoteassemblages", "berlin").await.unwrap();
@@ -78,7 +72,7 @@ fn a_cluster_belongs_to_one_control_plane() {
         other
             .until("gone", 60, async |other: &Fleet| {
                 let is_gone = other.kustomization("berlin", "web").await.is_none();
-                let is_told = condition(other, "berlin", "Assigned").await.is_none();
+                let is_told = other.condition("berlin", "Assigned").await.is_none();
                 (is_gone && is_told).then_some(())
             })
             .await;
@@ -113,7 +107,7 @@ fn a_control_plane_that_was_put_back_takes_nothing_away() {
             .await;
         fleet.until_ready("late", 60).await;
         assert_eq!(uids(&fleet, "late").await, before);
-        assert_eq!(condition(&fleet, "berlin", "Assigned").await, None);
+        assert_eq!(fleet.condition("berlin", "Assigned").await, None);
         fleet.delete("rollouts", "late").await;
         fleet
             .until("gone", 60, async |fleet: &Fleet| {

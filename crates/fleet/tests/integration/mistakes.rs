@@ -95,14 +95,6 @@ fn lead(fleet: &Fleet, name: &str, to: &str) {
     fleet.lines.lead(&format!("fleet/{name}"), cluster);
 }
 
-async fn reachable(fleet: &Fleet, cluster: &str) -> Option<Value> {
-    let found = fleet.get("remoteassemblages", cluster).await?;
-    let conditions = found["status"]["conditions"].as_array()?.clone();
-    conditions
-        .into_iter()
-        .find(|one| one["type"] == "Reachable")
-}
-
 /// Somebody replaces rome's Secret and puts paris's kubeconfig into it: nothing of rome reaches paris, and when it is put right
 /// everything is as it was.
 #[test]
@@ -117,7 +109,7 @@ fn a_secret_with_the_kubeconfig_of_another_cluster_needs_a_persons_word() {
         fleet.register("rome").await;
         fleet
             .until("told", 120, async |fleet: &Fleet| {
-                let told = reachable(fleet, "rome").await?;
+                let told = fleet.reachable("rome").await?;
                 let reasons = ["TwoNames", "ClusterReplaced"];
                 reasons.contains(&told["reason"].as_str()?).then_some(())
             })
@@ -155,7 +147,7 @@ fn a_cluster_has_one_name() {
         fleet.register("rome").await;
         fleet
             .until("told", 120, async |fleet: &Fleet| {
-                let told = reachable(fleet, "rome").await?;
+                let told = fleet.reachable("rome").await?;
                 (told["reason"] == "TwoNames").then_some(())
             })
             .await;
@@ -193,7 +185,7 @@ fn an_assemblage_with_the_kubeconfig_of_another_cluster_gets_nothing() {
             .await;
         fleet
             .until("told", 120, async |fleet: &Fleet| {
-                let told = reachable(fleet, "berlin").await?;
+                let told = fleet.reachable("berlin").await?;
                 let found = fleet.get("rollouts", "web").await?;
                 let is_ready = of_cluster(&found, "paris")["state"] == "Ready";
                 (told["reason"] == "OwnedByOther" && is_ready).then_some(())

@@ -10,6 +10,8 @@ use kube::Client;
 use serde_json::{Value, json};
 use slipway_apiserver::authenticate::User;
 use slipway_apiserver::cluster::{Cluster, Config};
+use slipway_apiserver::faults::{Fault, Frequency, Match, WatchFault};
+use slipway_apiserver::status::Status;
 use slipway_apiserver::trace::Record;
 use slipway_fleet::{Agent, Hub};
 use slipway_kernel::Controller;
@@ -160,6 +162,20 @@ impl Server {
     pub(crate) async fn list(&self, path: &str) -> Vec<Value> {
         let found = self.get(path).await;
         found["items"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// The hub has no right any more to anything of this kind.
+    pub(crate) fn forbid(&self, resource: &str) {
+        let about = Match {
+            agent: "one".to_owned(),
+            resource: resource.to_owned(),
+            ..Match::default()
+        };
+        let faults = self.cluster.faults();
+        faults.add_watch(about.clone(), Frequency::always(), WatchFault::Close);
+        let refuse = Status::failure(403, "Forbidden", "not any more");
+        let refuse = Fault::Refuse(Box::new(refuse));
+        faults.add(about, Frequency::always(), refuse);
     }
 
     pub(crate) fn records(&self, want: impl Fn(&Record) -> bool) -> Vec<Record> {
@@ -461,6 +477,18 @@ impl Fleet {
             "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/{NAMESPACE}/kustomizations/{cluster}-{sync}"
         );
         self.leaves[cluster].find(&path).await
+    }
+
+    /// A condition of what a cluster is assigned.
+    pub(crate) async fn condition(&self, cluster: &str, kind: &str) -> Option<Value> {
+        let found = self.get("remoteassemblages", cluster).await?;
+        let conditions = found["status"]["conditions"].as_array()?.clone();
+        conditions.into_iter().find(|one| one["type"] == kind)
+    }
+
+    /// What is told of whether a cluster can be reached.
+    pub(crate) async fn reachable(&self, cluster: &str) -> Option<Value> {
+        self.condition(cluster, "Reachable").await
     }
 
     /// Waits until something is so, looking all the while that a law holds.

@@ -457,10 +457,7 @@ impl Engine {
         let Some(known) = state.of_mut(cluster) else {
             return;
         };
-        let keys: Vec<WatchKey> = known.watches.keys().cloned().collect();
-        for key in &keys {
-            known.forget_watch(key);
-        }
+        known.forget_watches();
         let stores: Vec<Arc<StoreKey>> = known.selectors.keys().cloned().collect();
         // Whatever begins anew is listed anew.
         state.say_what_is_awaited(cluster, self.shared.environment.now());

@@ -136,6 +136,18 @@ impl ClusterState {
         }
     }
 
+    /// Nothing at all is watched there any more. Where a list was waited for after a restore it is not made: whoever begins anew
+    /// notices that restore once more, and is not to wait for another turn to list because of the one that came to nothing.
+    pub(crate) fn forget_watches(&mut self) {
+        if self.watches.keys().any(|key| self.is_awaited(key)) {
+            self.relisted = None;
+        }
+        let keys: Vec<WatchKey> = self.watches.keys().cloned().collect();
+        for key in &keys {
+            self.forget_watch(key);
+        }
+    }
+
     /// A write to the object under this name was refused, when it looked like this.
     pub(super) fn refuse(
         &mut self,

@@ -38,6 +38,7 @@ mod rights;
 mod role;
 mod series;
 mod signed;
+mod spellings;
 mod stage;
 mod telling;
 mod tls;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use slipway_api::names::FENCE;
+use serde_json::json;
+use slipway_api::names::{FENCE, UNANSWERED};
 use slipway_apiserver::faults::{Fault, Frequency, Match, WatchFault};
 use slipway_kernel::capability::Fence;
 use tokio::time::Instant;
@@ -12,6 +13,8 @@ use super::line::Mode;
 use super::stage::{DEBOUNCE, Fleet};
 use super::{ALL, BAD, GOOD, Wrong, defined, needing_widgets};
 use crate::stage::{Stage, one_of_many, secs, virtually};
+
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/slipway-system/leases/herd";
 
 /// How long the good members take to follow after the leader has died, with something wrong with the other one.
 async fn take_over(wrong: Wrong, fence: Fence) -> Duration {
@@ -166,6 +169,32 @@ fn a_member_that_does_not_answer_a_leader_that_ends_is_the_only_one_that_waits_f
     }
 }
 
+/// Somebody has edited the Lease by hand. Any cluster may owe an answer then, so each is waited for as after a leader that has died.
+#[test]
+fn where_it_cannot_be_read_which_members_owe_an_answer_all_are_waited_for() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        let leader = fleet.start(one_of_many("one"), Herd::default());
+        for name in ALL {
+            fleet.until_state(name, "Ready", 10).await;
+        }
+        leader.stop().await;
+        let torn = json!({"metadata": {"annotations": {UNANSWERED: "[\"north\""}}});
+        fleet.home.send("PATCH", LEASE, &torn).await;
+        assert_eq!(fleet.home.get(LEASE).await["spec"]["holderIdentity"], "");
+        for name in ALL {
+            fleet.want(name, "2").await;
+        }
+        let began = Instant::now();
+        let _next = fleet.start(one_of_many("two"), Herd::default());
+        for name in ALL {
+            fleet.until(name, "2", 120).await;
+            let took = began.elapsed();
+            assert!(took >= Duration::from_secs(10), "{name}: {took:?}");
+        }
+    });
+}
+
 #[test]
 fn followers_see_members_and_write_nothing_there() {
     virtually(async {
@@ -222,9 +251,8 @@ fn what_was_listed_in_a_member_before_a_restore_is_not_bumped() {
         faults.add(lists, Frequency::always(), late);
         drop(leader);
         fleet.want(BAD, "2").await;
-        let lease = "/apis/coordination.k8s.io/v1/namespaces/slipway-system/leases/herd";
         let mut waited = 0;
-        while fleet.home.get(lease).await["spec"]["holderIdentity"] != "two" {
+        while fleet.home.get(LEASE).await["spec"]["holderIdentity"] != "two" {
             assert!(waited < 600, "nobody takes over");
             tokio::time::sleep(Duration::from_millis(100)).await;
             waited += 1;

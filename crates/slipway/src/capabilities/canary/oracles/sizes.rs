@@ -134,10 +134,6 @@ pub(in super::super) fn remembered(case: &Case<'_>) -> Findings {
             continue;
         };
         let (from, to) = (size(before), size(after));
-        if to == from {
-            // A claim that lasts longer, or ends.
-            continue;
-        }
         let grows = to > from;
         let mut phases = if grows {
             vec!["Progressing", "WaitingPromotion", "Promoting", "Failed"]
