@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 /// So often.
-const TIMES: usize = 10;
+pub(crate) const TIMES: usize = 10;
 /// Between two of them. Real servers ask for one second.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -52,17 +52,18 @@ pub(crate) fn may_again(target: &dyn Target, deadline: Instant) -> bool {
 /// changes nothing. What a behaviour claims is no refusal.
 fn is_refusal(target: &dyn Target, step: &Step, call: &Call, code: StatusCode) -> bool {
     let is_claimed = step.expect.unwrap_or(200) == code.as_u16();
-    let too_busy = match code.as_u16() {
-        429 => true,
-        500 | 503 | 504 => call.method == Method::GET,
-        _ => false,
-    };
+    let is_harmless = code == StatusCode::TOO_MANY_REQUESTS || call.method == Method::GET;
     // What is repeated is asked again anyway.
-    target.is_busy() && step.repeat.is_none() && too_busy && !is_claimed
+    is_too_busy(target, code) && is_harmless && step.repeat.is_none() && !is_claimed
 }
 
-/// Nobody shall think that it was not there.
-async fn wait(call: &Call, code: StatusCode) {
+/// Whether a server that may be busy says that it was. It may have done all the same what it was asked.
+pub(crate) fn is_too_busy(target: &dyn Target, code: StatusCode) -> bool {
+    target.is_busy() && [429, 500, 503, 504].contains(&code.as_u16())
+}
+
+/// Waits before the same is asked again, and tells so: nobody shall think that the first answer was not there.
+pub(crate) async fn wait(call: &Call, code: StatusCode) {
     let (method, path) = (&call.method, &call.path);
     let line = format!("conformance: {method} {path} was answered {code}, and is asked again");
     let _ = writeln!(std::io::stderr(), "{line}");

@@ -15,10 +15,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-/// A server that answers these to reading, one after the other, and lets everything be written.
+/// A server that answers these to reading, one after the other, and lets everything be written that it does not refuse first.
 struct Scripted {
     is_busy: bool,
     answers: Mutex<VecDeque<(u16, &'static str)>>,
+    refusals: Mutex<VecDeque<u16>>,
 }
 
 impl Scripted {
@@ -26,7 +27,19 @@ impl Scripted {
         Self {
             is_busy,
             answers: Mutex::new(answers.iter().copied().collect()),
+            refusals: Mutex::default(),
         }
+    }
+
+    /// What it says to the first who make something.
+    fn refusing(mut self, codes: &[u16]) -> Self {
+        self.refusals = Mutex::new(codes.iter().copied().collect());
+        self
+    }
+
+    fn made(&self) -> u16 {
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        refusals.pop_front().unwrap_or(201)
     }
 
     fn next(&self) -> (u16, &'static str) {
@@ -58,7 +71,7 @@ impl Target for Scripted {
     fn send(&self, call: Call) -> BoxFuture<'_, Result<Answer, String>> {
         let (code, body) = match call.method {
             Method::GET => self.next(),
-            Method::POST => (201, "{}"),
+            Method::POST => (self.made(), "{}"),
             _ => (200, "{}"),
         };
         Box::pin(async move {
@@ -146,6 +159,15 @@ async fn a_watch_that_ended_too_early_is_opened_again() -> Result<(), String> {
     )
 }
 
+async fn a_namespace_is_asked_for_until_it_is_there() -> Result<(), String> {
+    let busy = Scripted::new(true, &[(200, "{}")]).refusing(&[429, 504, 409]);
+    let held = outcome(&busy, READ).await?.broken.is_empty();
+    hold(held, "it was made, and the answer lost")?;
+    let embedded = Scripted::new(false, &[(200, "{}")]).refusing(&[429]);
+    let refused = outcome(&embedded, READ).await.is_err();
+    hold(refused, "one that is never busy has said so")
+}
+
 async fn what_must_be_first_is_waited_for_and_not_written_down() -> Result<(), String> {
     let server = Scripted::new(
         false,
@@ -179,7 +201,7 @@ fn talking<F>(
     test: impl FnOnce() -> F + Send + 'static,
 ) -> Trial
 where
-    F: Future<Output = Result<(), String>>,
+    F: Future<Output = Result<(), String>> + 'static,
 {
     let runtime = Arc::clone(runtime);
     Trial::test(format!("suite::{name}"), move || {
@@ -214,6 +236,11 @@ pub(crate) fn trials(runtime: &Arc<Runtime>) -> Vec<Trial> {
             "a_watch_that_ended_too_early_is_opened_again",
             runtime,
             a_watch_that_ended_too_early_is_opened_again,
+        ),
+        talking(
+            "a_namespace_is_asked_for_until_it_is_there",
+            runtime,
+            a_namespace_is_asked_for_until_it_is_there,
         ),
         talking(
             "what_must_be_first_is_waited_for_and_not_written_down",
