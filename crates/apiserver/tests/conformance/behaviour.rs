@@ -73,6 +73,8 @@ pub(crate) struct Step {
     #[serde(default)]
     pub(crate) save: BTreeMap<String, String>,
     pub(crate) repeat: Option<Repeat>,
+    /// What has to be so before the step is taken.
+    pub(crate) first: Option<First>,
     /// Only the part of the body at this JSON pointer is compared.
     pub(crate) at: Option<String>,
     /// Of the list at `at`, only the entries that match partially.
@@ -86,6 +88,9 @@ pub(crate) struct Step {
     /// COLLECT waits until the server ends the watch.
     #[serde(default)]
     pub(crate) closed: bool,
+    /// COLLECT opens the watch once more where a busy server has ended it too early.
+    #[serde(default)]
+    pub(crate) again: bool,
 }
 
 /// `null` is a value here, not an absence.
@@ -135,6 +140,18 @@ pub(crate) struct Repeat {
     pub(crate) seconds: u64,
 }
 
+/// What is asked before a step, until it is so: of some changes a server tells in one place before it does in another. It is not
+/// in the transcript.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct First {
+    #[serde(rename = "GET")]
+    pub(crate) get: String,
+    /// Partial match on the body.
+    pub(crate) until: Value,
+    pub(crate) seconds: u64,
+}
+
 /// What a step does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verb {
@@ -180,6 +197,7 @@ impl Step {
             Verb::Collect(_) if self.events.is_none() != self.closed => {
                 Err("COLLECT needs `events` or `closed`".to_owned())
             }
+            _ if self.again && self.events.is_none() => Err("`again` needs `events`".to_owned()),
             _ if self.select.is_some() && self.at.is_none() => {
                 Err("`select` needs `at`".to_owned())
             }
@@ -189,7 +207,8 @@ impl Step {
 }
 
 impl Behaviour {
-    fn parse(name: String, text: String) -> Result<Self, String> {
+    /// Reads a behaviour of this name.
+    pub(crate) fn parse(name: String, text: String) -> Result<Self, String> {
         let mut behaviour: Self = yaml(&text).map_err(|e| format!("{name}: {e}"))?;
         behaviour.name = name;
         behaviour.text = text;

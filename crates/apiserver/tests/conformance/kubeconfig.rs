@@ -7,6 +7,7 @@ use crate::target::{Answer, Call, EventStream, Target, patiently, request, strea
 use base64::Engine;
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use http::Method;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http2::SendRequest;
@@ -103,24 +104,33 @@ impl Remote {
         Ok(open)
     }
 
-    async fn call(&self, call: Call) -> Result<http::Response<Incoming>, String> {
-        let request = request(
-            &call,
-            &self.authority,
-            self.tokens.get(&call.user).map(String::as_str),
-        )?;
-        let mut connection = self.connection(&call).await?;
-        let again = request.clone();
-        let answer = patiently(&call.path, connection.send_request(request)).await;
-        if answer.is_ok() || call.method != "GET" || knows(&call) {
-            return answer;
+    /// A connection can end between the look at it and the request. What was not sent over it is sent over another.
+    async fn call(&self, call: &Call) -> Result<http::Response<Incoming>, String> {
+        let token = self.tokens.get(&call.user).map(String::as_str);
+        let mut request = request(call, &self.authority, token)?;
+        for _ in 0..CONNECTIONS {
+            let mut connection = self.connection(call).await?;
+            let sent = async {
+                match connection.try_send_request(request).await {
+                    Ok(answer) => Ok(Ok(answer)),
+                    Err(mut failed) => failed.take_message().map(Err).ok_or(failed.into_error()),
+                }
+            };
+            match patiently(&call.path, sent).await? {
+                Ok(answer) => return Ok(answer),
+                Err(unsent) => request = unsent,
+            }
         }
-        // It closes such a connection a second after its answer, and on a busy machine that can come before we have
-        // read it. A GET can be asked again.
-        let mut connection = self.connect().await?;
-        patiently(&call.path, connection.send_request(again)).await
+        Err(format!("{}: no connection stays open", call.path))
+    }
+
+    async fn answer(&self, call: &Call) -> Result<Answer, String> {
+        whole(self.call(call).await?).await
     }
 }
+
+/// So many connections in a row do not end before anything is sent.
+const CONNECTIONS: u32 = 3;
 
 /// Whether the server knows who asks.
 fn knows(call: &Call) -> bool {
@@ -136,12 +146,24 @@ impl Target for Remote {
         BUSY
     }
 
+    fn is_busy(&self) -> bool {
+        true
+    }
+
     fn send(&self, call: Call) -> BoxFuture<'_, Result<Answer, String>> {
-        Box::pin(async move { whole(self.call(call).await?).await })
+        Box::pin(async move {
+            let answer = self.answer(&call).await;
+            // It closes the connection of whom it does not know a second after its answer, and on a busy machine that can come
+            // before we have read all of it. A GET can be asked again.
+            if answer.is_err() && call.method == Method::GET {
+                return self.answer(&call).await;
+            }
+            answer
+        })
     }
 
     fn watch(&self, call: Call) -> BoxFuture<'_, Result<EventStream, String>> {
-        Box::pin(async move { Ok(stream(self.call(call).await?)) })
+        Box::pin(async move { Ok(stream(self.call(&call).await?)) })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Runs one behaviour on one server: a fresh namespace, the steps, the transcript, the cleaning up.
 
-use crate::behaviour::{Behaviour, Step, Verb};
+use crate::ask;
+use crate::behaviour::{Behaviour, First, Step, Verb};
 use crate::compare::mismatch;
 use crate::leftovers::Leftovers;
 use crate::normalise::Normaliser;
@@ -90,7 +91,8 @@ struct Run<'a> {
     target: &'a dyn Target,
     normaliser: Normaliser,
     variables: Variables,
-    watches: BTreeMap<String, EventStream>,
+    /// What is open, and how it was asked for.
+    watches: BTreeMap<String, (Call, EventStream)>,
     leftovers: Leftovers,
 }
 
@@ -99,6 +101,9 @@ type Entry = (Value, Option<String>);
 
 impl Run<'_> {
     async fn step(&mut self, step: &Step) -> Result<Entry, String> {
+        if let Some(first) = &step.first {
+            self.wait(first).await?;
+        }
         match step.verb()? {
             Verb::Request(method, path) => self.request(step, method, &path).await,
             Verb::Watch(path) => self.watch(step, &path).await,
@@ -106,12 +111,36 @@ impl Run<'_> {
         }
     }
 
+    /// Asks until what must be first is so.
+    async fn wait(&self, first: &First) -> Result<(), String> {
+        let call = self.call(&Step::default(), "GET", &first.get)?;
+        let until = self.variables.fill(&first.until);
+        let deadline = self.within(first.seconds);
+        loop {
+            let answer = self.target.send(call.clone()).await?;
+            let body = content(&answer.headers, &answer.body);
+            let Some(why) = mismatch(&until, &body, "") else {
+                return Ok(());
+            };
+            if Instant::now() > deadline {
+                return Err(format!("{} is not as it must be first: {why}", first.get));
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// When so many seconds are over, as long as they are on this server.
+    fn within(&self, seconds: u64) -> Instant {
+        Instant::now() + Duration::from_secs(seconds) * self.target.patience()
+    }
+
     async fn request(&mut self, step: &Step, method: &str, path: &str) -> Result<Entry, String> {
         let call = self.call(step, method, path)?;
-        let deadline = step.repeat.as_ref().map(|repeat| {
-            Instant::now() + Duration::from_secs(repeat.seconds) * self.target.patience()
-        });
-        let mut answer = self.target.send(call.clone()).await?;
+        let deadline = step
+            .repeat
+            .as_ref()
+            .map(|repeat| self.within(repeat.seconds));
+        let mut answer = ask::send(self.target, step, &call).await?;
         while let (Some(repeat), Some(deadline)) = (&step.repeat, deadline) {
             let body = part(
                 step,
@@ -159,7 +188,7 @@ impl Run<'_> {
 
     async fn watch(&mut self, step: &Step, path: &str) -> Result<Entry, String> {
         let call = self.call(step, "GET", path)?;
-        let mut stream = self.target.watch(call).await?;
+        let mut stream = ask::watch(self.target, step, &call).await?;
         let code = stream.code.as_u16();
         let mut entry = head(
             &format!("WATCH {path}"),
@@ -173,7 +202,7 @@ impl Run<'_> {
                 broken = Some("claimed an error, got a watch".to_owned());
             }
             self.watches
-                .insert(step.id.clone().unwrap_or_default(), stream);
+                .insert(step.id.clone().unwrap_or_default(), (call, stream));
         } else {
             let mut text = Vec::new();
             while let Some(line) = stream.lines.recv().await {
@@ -192,16 +221,20 @@ impl Run<'_> {
     }
 
     async fn collect(&mut self, step: &Step, id: &str) -> Result<Entry, String> {
-        let mut stream = self
+        let (call, mut stream) = self
             .watches
             .remove(id)
             .ok_or_else(|| format!("no watch {id} is open"))?;
         let mut events = Vec::new();
         let mut end = "open";
-        let deadline = tokio::time::Instant::now() + EVENTS;
+        let deadline = tokio::time::Instant::now() + EVENTS * self.target.patience();
         while step.closed || events.len() < step.events.unwrap_or_default() {
             match tokio::time::timeout_at(deadline, stream.lines.recv()).await {
                 Ok(Some(line)) => events.push(content(&stream.headers, &line)),
+                Ok(None) if step.again && ask::may_again(self.target, deadline) => {
+                    events.clear();
+                    stream = self.target.watch(call.clone()).await?;
+                }
                 Ok(None) => {
                     end = "closed";
                     break;
@@ -230,7 +263,7 @@ impl Run<'_> {
         }
         let events: Vec<Value> = events.iter().map(|event| self.normal(event)).collect();
         if !step.closed && end == "open" {
-            self.watches.insert(id.to_owned(), stream);
+            self.watches.insert(id.to_owned(), (call, stream));
         }
         Ok((
             json!({"request": format!("COLLECT {id}"), "events": events, "end": end}),

@@ -49,6 +49,10 @@ pub(crate) trait Target: Send + Sync {
     fn patience(&self) -> u32 {
         1
     }
+    /// Whether it may be too busy to do at once what it is asked. The embedded server never is.
+    fn is_busy(&self) -> bool {
+        false
+    }
 }
 
 /// The HTTP form of a call. `tokens` maps user names to bearer tokens.

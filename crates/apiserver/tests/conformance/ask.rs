@@ -1,0 +1,71 @@
+//! What a server was too busy to do is asked again. Such an answer tells nothing of what the server promises: the storage of a
+//! new definition is not ready, a cache is behind, etcd has not answered in time.
+
+use crate::behaviour::Step;
+use crate::target::{Answer, Call, EventStream, Target};
+use http::{Method, StatusCode};
+use std::io::Write;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// So often.
+pub(crate) const TIMES: usize = 10;
+/// Between two of them. Real servers ask for one second.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The answer to a request of a step.
+pub(crate) async fn send(target: &dyn Target, step: &Step, call: &Call) -> Result<Answer, String> {
+    let mut answer = target.send(call.clone()).await?;
+    for _ in 0..TIMES {
+        if !is_refusal(target, step, call, answer.code) {
+            break;
+        }
+        wait(call, answer.code).await;
+        answer = target.send(call.clone()).await?;
+    }
+    Ok(answer)
+}
+
+/// The watch of a step, or why there is none.
+pub(crate) async fn watch(
+    target: &dyn Target,
+    step: &Step,
+    call: &Call,
+) -> Result<EventStream, String> {
+    let mut stream = target.watch(call.clone()).await?;
+    for _ in 0..TIMES {
+        if !is_refusal(target, step, call, stream.code) {
+            break;
+        }
+        wait(call, stream.code).await;
+        stream = target.watch(call.clone()).await?;
+    }
+    Ok(stream)
+}
+
+/// Whether a watch that has ended may be opened once more.
+pub(crate) fn may_again(target: &dyn Target, deadline: Instant) -> bool {
+    target.is_busy() && Instant::now() < deadline
+}
+
+/// Whether a busy server has refused this, and nothing has come of it: a 429 comes before a request is carried out, and reading
+/// changes nothing. What a behaviour claims is no refusal.
+fn is_refusal(target: &dyn Target, step: &Step, call: &Call, code: StatusCode) -> bool {
+    let is_claimed = step.expect.unwrap_or(200) == code.as_u16();
+    let is_harmless = code == StatusCode::TOO_MANY_REQUESTS || call.method == Method::GET;
+    // What is repeated is asked again anyway.
+    is_too_busy(target, code) && is_harmless && step.repeat.is_none() && !is_claimed
+}
+
+/// Whether a server that may be busy says that it was. It may have done all the same what it was asked.
+pub(crate) fn is_too_busy(target: &dyn Target, code: StatusCode) -> bool {
+    target.is_busy() && [429, 500, 503, 504].contains(&code.as_u16())
+}
+
+/// Waits before the same is asked again, and tells so: nobody shall think that the first answer was not there.
+pub(crate) async fn wait(call: &Call, code: StatusCode) {
+    let (method, path) = (&call.method, &call.path);
+    let line = format!("conformance: {method} {path} was answered {code}, and is asked again");
+    let _ = writeln!(std::io::stderr(), "{line}");
+    sleep(PAUSE).await;
+}
