@@ -4,6 +4,7 @@
 use crate::behaviour::Step;
 use crate::target::{Answer, Call, EventStream, Target};
 use http::{Method, StatusCode};
+use serde_json::Value;
 use std::io::Write;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -46,6 +47,26 @@ pub(crate) async fn watch(
 /// Whether a watch that has ended may be opened once more.
 pub(crate) fn may_again(target: &dyn Target, deadline: Instant) -> bool {
     target.is_busy() && Instant::now() < deadline
+}
+
+/// Whether an event is a bookmark that a step does not claim at this place. A watch that takes bookmarks gets one whenever the
+/// server thinks of it, also between two events of which nobody knows how long they take.
+pub(crate) fn is_beside(
+    target: &dyn Target,
+    call: &Call,
+    step: &Step,
+    place: usize,
+    event: &Value,
+) -> bool {
+    let text = |value: &Value| value.as_str() == Some("BOOKMARK");
+    let is_bookmark = event.get("type").is_some_and(text);
+    let claimed = step.matches.as_ref().and_then(|all| all.get(place));
+    let is_claimed = claimed.and_then(|one| one.get("type")).is_none_or(text);
+    let ends_initial = event
+        .pointer("/object/metadata/annotations/k8s.io~1initial-events-end")
+        .is_some();
+    let takes_bookmarks = call.path.contains("allowWatchBookmarks=true");
+    target.is_busy() && takes_bookmarks && is_bookmark && !ends_initial && !is_claimed
 }
 
 /// Whether a busy server has refused this, and nothing has come of it: a 429 comes before a request is carried out, and reading

@@ -87,7 +87,7 @@ impl Target for Scripted {
         let (code, line) = self.next();
         Box::pin(async move {
             let (sender, lines) = mpsc::unbounded_channel();
-            if !line.is_empty() {
+            for line in line.lines() {
                 let _ = sender.send(Bytes::from_static(line.as_bytes()));
             }
             Ok(EventStream {
@@ -156,6 +156,36 @@ async fn a_watch_that_ended_too_early_is_opened_again() -> Result<(), String> {
     hold(
         broken.len() == 1,
         "one that is never busy ends no watch too early",
+    )
+}
+
+async fn a_bookmark_that_nobody_asked_for_is_passed_over() -> Result<(), String> {
+    let lines = "{\"type\":\"BOOKMARK\"}\n{\"type\":\"DELETED\"}\n";
+    let steps = |query: &str, kind: &str| {
+        format!(
+            "  - {{WATCH: \"/x?watch=1{query}\", id: w}}\n  - {{COLLECT: w, events: 1, match: [{{type: {kind}}}]}}"
+        )
+    };
+    let allowed = "&allowWatchBookmarks=true";
+    for (is_busy, query, kind, broken) in [
+        (true, allowed, "DELETED", 0),
+        (true, allowed, "BOOKMARK", 0),
+        (true, "", "DELETED", 1),
+        (false, allowed, "DELETED", 1),
+    ] {
+        let server = Scripted::new(is_busy, &[(200, lines)]);
+        let found = outcome(&server, &steps(query, kind)).await?.broken;
+        hold(
+            found.len() == broken,
+            &format!("{is_busy} {query} {kind}: {found:?}"),
+        )?;
+    }
+    let end = r#"{"type":"BOOKMARK","object":{"metadata":{"annotations":{"k8s.io/initial-events-end":"true"}}}}"#;
+    let server = Scripted::new(true, &[(200, end)]);
+    let found = outcome(&server, &steps(allowed, "DELETED")).await?.broken;
+    hold(
+        found.len() == 1,
+        "the end of the first events is told once, and where it is told counts",
     )
 }
 
@@ -236,6 +266,11 @@ pub(crate) fn trials(runtime: &Arc<Runtime>) -> Vec<Trial> {
             "a_watch_that_ended_too_early_is_opened_again",
             runtime,
             a_watch_that_ended_too_early_is_opened_again,
+        ),
+        talking(
+            "a_bookmark_that_nobody_asked_for_is_passed_over",
+            runtime,
+            a_bookmark_that_nobody_asked_for_is_passed_over,
         ),
         talking(
             "a_namespace_is_asked_for_until_it_is_there",

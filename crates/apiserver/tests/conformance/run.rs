@@ -230,7 +230,12 @@ impl Run<'_> {
         let deadline = tokio::time::Instant::now() + EVENTS * self.target.patience();
         while step.closed || events.len() < step.events.unwrap_or_default() {
             match tokio::time::timeout_at(deadline, stream.lines.recv()).await {
-                Ok(Some(line)) => events.push(content(&stream.headers, &line)),
+                Ok(Some(line)) => {
+                    let event = content(&stream.headers, &line);
+                    if !ask::is_beside(self.target, &call, step, events.len(), &event) {
+                        events.push(event);
+                    }
+                }
                 Ok(None) if step.again && ask::may_again(self.target, deadline) => {
                     events.clear();
                     stream = self.target.watch(call.clone()).await?;
