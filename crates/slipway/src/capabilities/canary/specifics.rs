@@ -73,7 +73,7 @@ fn is_copy(scene: &Scene<'_>, canary: &Canary<'_>, object: &Object) -> bool {
 const ORACLES: &[Oracle] = &[
     Oracle {
         id: "T1",
-        what: "the weights of a route sum to 100",
+        what: "the weights of a route sum to 100, and a Service that divides by pods leads to those versions that have a weight",
         check: oracles::sums,
     },
     Oracle {
