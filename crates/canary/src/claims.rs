@@ -2,7 +2,7 @@
 //!
 //! A claim is put on a workload in the same write by which it is disrupted, and is void after the time that this may take; as long
 //! as the run goes on it is renewed, however long gates, pauses and people take. It goes with the write that puts the workload
-//! away, and that of the copy when the run is over.
+//! away, and that of the copy when the run is over; and with a Canary that is deleted meanwhile.
 
 use std::time::Duration;
 
@@ -12,15 +12,16 @@ use slipway_api::canary::Phase;
 use slipway_api::flagger::SCALE_TO_ZERO;
 use slipway_api::names::DISRUPTION_CLAIM;
 use slipway_api::purpose::canary as purpose;
-use slipway_kernel::Plan;
+use slipway_kernel::basis::basis;
 use slipway_kernel::claim::Claim;
 use slipway_kernel::fields::{integer, strings};
 use slipway_kernel::instant::later;
+use slipway_kernel::{Action, Key, Plan, Stores};
 
 use crate::NAME;
 use crate::engine::{Rules, Run, Strategy};
 use crate::kinds;
-use crate::observe::World;
+use crate::observe::{World, abandoned};
 use crate::render;
 use crate::router::Write;
 use crate::standalone::Names;
@@ -74,7 +75,11 @@ pub fn of_other(world: &World, stand: &Stand, write: &Write, now: Timestamp) -> 
 
 /// The last claim on a workload, whether it still holds or not.
 fn claim(world: &World, kind: Workload, name: &str) -> Option<Claim> {
-    let object = world.objects.get(&workload(kind).kind, name)?;
+    read(world.objects.get(&workload(kind).kind, name)?)
+}
+
+/// The same of a workload as it was seen.
+fn read(object: &Value) -> Option<Claim> {
     let annotations = strings(object, "/metadata/annotations");
     Claim::read(annotations.get(DISRUPTION_CLAIM)?, Timestamp::MIN)
 }
@@ -159,6 +164,47 @@ pub fn keep(world: &World, held: &Held<'_>, plan: &mut Plan, now: Timestamp) {
             plan.act(action);
         }
     }
+}
+
+/// Ends our claim on the workload of a Canary that goes, together with what gives it back.
+pub fn give_up(world: &World, leave: &Leave, plan: &mut Plan, now: Timestamp) {
+    let name = leave.names.target.clone();
+    let known = claim(world, leave.kind, &name);
+    if known.is_none_or(|claim| claim.holder != NAME || claim.until <= now) {
+        return;
+    }
+    let (kind, body) = (workload(leave.kind), ended());
+    let write = Write::Patch { kind, name, body };
+    if let Some(action) = render::write(world, write, purpose::CLAIM) {
+        plan.act(action);
+    }
+}
+
+/// Ends our claims on workloads of a namespace that no Canary is about any more: whoever is deleted in the middle of a run, and has
+/// nothing to give back, is gone before anybody can do it. None if there are none, or this Canary is there.
+pub fn end_abandoned(stores: &Stores, key: &Key, now: Timestamp) -> Option<Plan> {
+    let mut plan = Plan {
+        basis: basis(stores, &key.cluster),
+        ..Plan::default()
+    };
+    for (target, object) in abandoned(stores, key) {
+        let claim = read(&object).filter(|claim| claim.holder == NAME && claim.until > now);
+        if claim.is_some() {
+            plan.act(Action::Patch {
+                target,
+                purpose: purpose::CLAIM,
+                body: ended(),
+            });
+        }
+    }
+    (!plan.steps.is_empty()).then_some(plan)
+}
+
+/// A patch by which a claim goes.
+fn ended() -> Value {
+    let mut body = json!({});
+    annotate(&mut body, Value::Null);
+    body
 }
 
 /// A claim of ours for so long.

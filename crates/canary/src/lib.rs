@@ -101,7 +101,9 @@ impl Controller for Canaries {
     }
 
     fn plan(&self, stores: &Stores, facts: &Facts, key: &Key, now: Timestamp) -> Option<Plan> {
-        let world = self.observe(stores, facts, key)?;
+        let Some(world) = self.observe(stores, facts, key) else {
+            return claims::end_abandoned(stores, key, now);
+        };
         Some(plan::plan(&self.settings, &world, now))
     }
 

@@ -1,5 +1,6 @@
 //! What canary looks at: a Canary, and the objects that it is about by their names.
 
+mod abandoned;
 mod needs;
 mod original;
 mod projections;
@@ -27,6 +28,7 @@ use projections::{
     served,
 };
 
+pub use abandoned::abandoned;
 pub use needs::interests_in;
 pub use projections::{
     CanarySeen, ConfigSeen, MapSeen, Meant, ProviderSeen, SecretSeen, TemplateSeen, Whole, about,

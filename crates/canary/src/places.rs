@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_api::canary::{Canary, CanarySpec, TargetRef};
 
+use crate::kinds::DAEMON_SET;
 use crate::provider::is_busy;
 
 /// What the names of former Services are remembered by, with commas between them.
@@ -18,6 +19,8 @@ const FORMER: &str = "former";
 pub struct Places {
     /// The workload.
     pub target: String,
+    /// Its kind, where that is not looked at for every Canary: a `DaemonSet` has to be, for as long as something was taken of it.
+    pub kind: Option<String>,
     /// The Service that clients know.
     pub apex: String,
     /// A person's own route that is changed in place.
@@ -33,8 +36,10 @@ impl Places {
     pub fn of_spec(spec: &CanarySpec) -> Self {
         let is_http_route = |reference: &&TargetRef| reference.kind == "HTTPRoute";
         let route = spec.route_ref.as_ref().filter(is_http_route);
+        let target = &spec.target_ref;
         Self {
-            target: spec.target_ref.name.clone(),
+            target: target.name.clone(),
+            kind: (target.kind == DAEMON_SET.kind).then(|| target.kind.clone()),
             apex: spec.apex().to_owned(),
             route: route.map(|one| one.name.clone()),
             ingress: spec.ingress_ref.as_ref().map(|one| one.name.clone()),
@@ -63,11 +68,23 @@ impl Places {
         Self::read(&run.places)
     }
 
-    /// Whether these are as a Canary is written.
+    /// Whether these are as a Canary is written. Another kind is followed at once, where there is a workload of it.
     pub fn is_of(&self, spec: &CanarySpec) -> bool {
-        let former = self.former.clone();
+        let (former, kind) = (self.former.clone(), self.kind.clone());
         let written = Self::of_spec(spec);
-        *self == Self { former, ..written }
+        let wanted = Self {
+            former,
+            kind,
+            ..written
+        };
+        *self == wanted
+    }
+
+    /// Whether a Canary is about a `DaemonSet`, or was when it began what it has to give back.
+    pub fn has_daemon_set(canary: &Canary) -> bool {
+        let kept = Self::of_run(canary).into_iter();
+        let mut all = kept.chain([Self::of_spec(&canary.spec)]);
+        all.any(|places| places.kind.is_some())
     }
 
     /// As they were remembered; none if they were not.
@@ -75,6 +92,7 @@ impl Places {
         let of = |name: &str| kept.get(name).cloned();
         Some(Self {
             target: of("target")?,
+            kind: of("kind"),
             apex: of("apex")?,
             route: of("route"),
             ingress: of("ingress"),
@@ -93,6 +111,7 @@ impl Places {
         let former = former.join(",");
         let all = [
             ("target", Some(&self.target)),
+            ("kind", self.kind.as_ref()),
             ("apex", Some(&self.apex)),
             ("route", self.route.as_ref()),
             ("ingress", self.ingress.as_ref()),

@@ -36,6 +36,7 @@ use crate::standalone::acts::{self, workload};
 use crate::standalone::adopt::is_pruned;
 use crate::standalone::leave::leave;
 use crate::standalone::scene::{Obstacle, Seen, Stand, stand};
+use crate::webhooks;
 use report::Report;
 
 /// How long to wait before something is written again that was not kept.
@@ -204,11 +205,28 @@ fn obstacle(look: &Look<'_>) -> Option<Obstacle> {
         );
         return of(Reason::RouteNotFound, message);
     }
+    if let Some(obstacle) = foreign_key(look) {
+        return Some(obstacle);
+    }
     // In the middle of a run it is a check that fails, or nobody to be told.
     if is_running(look.canary) {
         return None;
     }
     unusable(look)
+}
+
+/// A webhook that is to be signed with the key of another namespace. No administrator can allow that, and no run goes on with it.
+fn foreign_key(look: &Look<'_>) -> Option<Obstacle> {
+    let analysis = look.canary.spec.analysis().unwrap_or_default();
+    let own = look.namespace();
+    analysis.webhooks.iter().find_map(|hook| {
+        let (namespace, name) = webhooks::foreign_key(hook, own)?;
+        let message = format!(
+            "spec.analysis.webhooks: signing of {} names Secret {namespace}/{name}, and a key is only used by Canaries of its own namespace; put one into {own}",
+            hook.name
+        );
+        Some(Obstacle::new(Reason::InvalidSpec, message))
+    })
 }
 
 fn is_running(canary: &Canary) -> bool {
@@ -254,11 +272,7 @@ fn unusable(look: &Look<'_>) -> Option<Obstacle> {
         .iter()
         .filter_map(|one| one.template_ref.as_ref());
     let providers = analysis.alerts.iter().map(|one| &one.provider_ref);
-    let keys = analysis
-        .webhooks
-        .iter()
-        .filter_map(|one| one.signing.as_ref());
-    let mut named = templates.clone().chain(providers.clone()).chain(keys);
+    let mut named = templates.clone().chain(providers.clone());
     let foreign = |reference: &&ObjectReference| place(reference).0 != own;
     if !look.settings.cross_namespace
         && let Some(reference) = named.find(foreign)

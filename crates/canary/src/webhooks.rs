@@ -80,11 +80,19 @@ pub fn checksum(revision: Option<&Revision>) -> String {
     digest(said.to_string().as_bytes())
 }
 
-/// By which value of which Secret what it is sent is signed, for a Canary of this namespace.
+/// The Secret of another namespace than this, the Canary's, that a webhook is to be signed with: namespace and name. Whoever writes a
+/// Canary says where its calls go, and would have others' key sign whatever they want to be told; so it is used by nobody.
+pub fn foreign_key<'a>(hook: &'a Webhook, own: &str) -> Option<(&'a str, &'a str)> {
+    let reference = hook.signing.as_ref()?;
+    let namespace = reference.namespace.as_deref()?;
+    (!namespace.is_empty() && *namespace != *own).then_some((namespace, reference.name.as_str()))
+}
+
+/// By which value of which Secret what it is sent is signed: one of the Canary's own namespace, whatever is written.
 pub fn signed_with(hook: &Webhook, own: &str) -> Option<SecretRef> {
     let reference = hook.signing.as_ref()?;
     Some(SecretRef {
-        namespace: reference.namespace.as_deref().unwrap_or(own).to_owned(),
+        namespace: own.to_owned(),
         name: reference.name.clone(),
         key: SIGNING_KEY.to_owned(),
     })

@@ -247,7 +247,7 @@ pub struct Webhook {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::codes")]
     pub expected_status: Vec<u16>,
-    /// The Secret whose key `key` the body is signed with
+    /// The Secret whose key `key` what is sent is signed with; it has to be in the Canary's own namespace
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::plain::<ObjectReference>")]
     pub signing: Option<ObjectReference>,

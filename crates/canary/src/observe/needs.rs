@@ -14,6 +14,7 @@ use super::{
     on_template,
 };
 use crate::kinds;
+use crate::places::Places;
 use crate::provider::Provider;
 use crate::router;
 use crate::settings::Settings;
@@ -32,7 +33,7 @@ pub(super) fn kinds_of(canary: &Canary, provider: Option<Provider>) -> Vec<Kind>
     // Of a kind that nobody can follow, it may have been a DaemonSet when something was taken.
     let is_begun = canary.status.as_ref().is_some_and(|one| one.run.is_some());
     let is_unknown = is_begun && Workload::of(kind).is_none();
-    let is_daemon_set = *kind == kinds::DAEMON_SET.kind || is_unknown;
+    let is_daemon_set = is_unknown || Places::has_daemon_set(canary);
     let daemon_set = is_daemon_set.then_some(kinds::DAEMON_SET);
     let autoscaler = spec.autoscaler_ref.as_ref().map(|_| kinds::AUTOSCALER);
     let routed = provider.into_iter().flat_map(router::kinds);

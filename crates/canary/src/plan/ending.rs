@@ -12,6 +12,7 @@ use slipway_kernel::{Kind, Plan, Target};
 
 use super::Look;
 use super::report::Report;
+use crate::claims;
 use crate::engine::{Readiness, Run};
 use crate::provider::Provider;
 use crate::reasons::Reason;
@@ -123,7 +124,7 @@ fn give_all_back(look: &Look<'_>, plan: &mut Plan) {
         let report = Report::new(look.world, look.now);
         let text = format!("Let go of as it is, {}", abort.because);
         plan.events.push(report.event(EventType::Warning, &text));
-        release(look, plan);
+        part(look, &leave, plan);
         return;
     }
     if let Some(kind) = unseen(look, &leave) {
@@ -138,7 +139,7 @@ fn give_all_back(look: &Look<'_>, plan: &mut Plan) {
     if !is_reverted(look) {
         let writes = restore(&seen, &leave);
         if writes.is_empty() {
-            release(look, plan);
+            part(look, &leave, plan);
         }
         for write in writes {
             undo(look, write, plan);
@@ -148,7 +149,7 @@ fn give_all_back(look: &Look<'_>, plan: &mut Plan) {
     let writes = give_back(&seen, &leave);
     if leave.run.serving.is_none() && writes.is_empty() {
         // Nothing was taken.
-        release(look, plan);
+        part(look, &leave, plan);
         return;
     }
     let (mut source, target) = (leave.source.clone(), &leave.target);
@@ -208,7 +209,7 @@ fn unseen<'a>(look: &Look<'a>, leave: &Leave) -> Option<&'a Kind> {
 fn let_go(look: &Look<'_>, leave: &Leave, plan: &mut Plan) {
     let report = Report::new(look.world, look.now);
     if leave.source.readiness == Readiness::Missing {
-        release(look, plan);
+        part(look, leave, plan);
         return;
     }
     let since = leave.run.free_since.or_else(|| ended(look));
@@ -220,7 +221,7 @@ fn let_go(look: &Look<'_>, leave: &Leave, plan: &mut Plan) {
     };
     let end = later(since, grace(&look.canary.spec));
     if end.is_none_or(|end| end <= look.now) {
-        release(look, plan);
+        part(look, leave, plan);
         return;
     }
     let message = "the data plane has a while to take that requests lead to the workload, before the copy goes";
@@ -280,6 +281,12 @@ fn undo(look: &Look<'_>, write: Write, plan: &mut Plan) {
     if let Some(action) = render::write(look.world, write, purpose::GIVE_BACK) {
         plan.act(action);
     }
+}
+
+/// Lets go of a Canary that may have been in the middle of a run: others may disrupt its workload from now on.
+fn part(look: &Look<'_>, leave: &Leave, plan: &mut Plan) {
+    claims::give_up(look.world, leave, plan, look.now);
+    release(look, plan);
 }
 
 fn release(look: &Look<'_>, plan: &mut Plan) {

@@ -162,7 +162,7 @@ fn a_webhook_is_signed_and_its_key_is_told_nobody() {
         stage.until("Succeeded", 120).await;
         let signatures = stage.world.signatures(path);
         let signature = signatures[0].as_deref().unwrap();
-        assert!(signature.starts_with("v1=") && signature.len() == 3 + 64);
+        assert!(signature.starts_with("v2=") && signature.len() == 3 + 64);
         assert_eq!(stage.world.signatures("/rollout"), [None]);
         let told = stage.events().await.join(" ") + &stage.status().await.to_string();
         assert!(

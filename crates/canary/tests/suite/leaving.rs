@@ -1,15 +1,17 @@
 //! Canaries that are deleted: what they took is given back, all of it, and to whom it was taken from.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_canary::stage::Stage;
-use slipway_kernel::ClusterId;
+use slipway_canary::{Canaries, Settings};
 use slipway_kernel::fact::{Missing, Unseen};
+use slipway_kernel::{ClusterId, Controller, Key, Plan};
 
 use crate::obstacles::command;
-use crate::planner::{controllers, push, settle, stage, status, until};
+use crate::planner::{canary, controllers, is_away, push, settle, stage, status, until};
 
-/// What a Canary that is deleted gave back: whether it still exists, and what its Service leads to.
-fn given_back(stage: &mut Stage) -> (Value, Value, Value) {
+/// Time passes, as often as the plan asks for.
+fn pass(stage: &mut Stage) {
     for _ in 0..20 {
         let plan = stage.step();
         controllers(stage);
@@ -17,6 +19,11 @@ fn given_back(stage: &mut Stage) -> (Value, Value, Value) {
             stage.now = plan.wake_at.unwrap_or(stage.now);
         }
     }
+}
+
+/// What a Canary that is deleted gave back: whether it still exists, and what its Service leads to.
+fn given_back(stage: &mut Stage) -> (Value, Value, Value) {
+    pass(stage);
     let canary = stage.get("Canary", "shop", "web").unwrap();
     let apex = stage.get("Service", "shop", "web").unwrap();
     let target = stage.get("Deployment", "shop", "web").unwrap();
@@ -68,6 +75,119 @@ fn a_workload_is_given_back_whatever_kind_it_is_said_to_be_of() {
             assert_eq!(given_back(&mut stage), all_back, "{kind} {is_running}");
         }
     }
+}
+
+/// The other way round, a kind that is not looked at for every Canary goes on being looked at.
+#[test]
+fn a_daemon_set_is_given_back_though_it_is_said_to_be_a_deployment() {
+    for is_running in [false, true] {
+        let now = Timestamp::from_second(1_000_000).unwrap();
+        let mut stage = Stage::new(Canaries::new(Settings::default()), now);
+        let target = json!({"kind": "DaemonSet"});
+        stage.put(canary(
+            &json!({"revertOnDeletion": true, "targetRef": target}),
+        ));
+        let template = |image: &str| {
+            json!({"metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "c", "image": image}]}})
+        };
+        stage.put(json!({"apiVersion": "apps/v1", "kind": "DaemonSet",
+            "metadata": {"name": "web", "namespace": "shop"},
+            "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": template("web:1")}}));
+        controllers(&mut stage);
+        until(&mut stage, "Initialized");
+        assert!(is_away(&stage, "web"));
+        if is_running {
+            let patch = json!({"spec": {"template": template("web:2")}});
+            stage.patch("DaemonSet", "shop", "web", &patch);
+            controllers(&mut stage);
+            until(&mut stage, "Progressing");
+        }
+        let patch = json!({"spec": {"targetRef": {"kind": "Deployment"}}});
+        stage.patch("Canary", "shop", "web", &patch);
+        settle(&mut stage, 200);
+        assert_eq!(
+            status(&stage)["waitingFor"][0]["reason"],
+            "TargetNotFound",
+            "{is_running}"
+        );
+        let deleted = json!({"metadata": {"deletionTimestamp": "2026-03-04T12:00:00Z"}});
+        stage.patch("Canary", "shop", "web", &deleted);
+        pass(&mut stage);
+        let canary = stage.get("Canary", "shop", "web").unwrap();
+        assert_eq!(canary["metadata"]["finalizers"], json!([]), "{is_running}");
+        assert!(!is_away(&stage, "web"), "{is_running}");
+        assert_eq!(leads(&stage, "web"), "web", "{is_running}");
+    }
+}
+
+/// Who holds the workload, if somebody does.
+fn claim(stage: &Stage) -> Value {
+    let target = stage.get("Deployment", "shop", "web").unwrap();
+    target["metadata"]["annotations"]["slipway.dev/disruption-claim"].clone()
+}
+
+/// A Canary that is deleted in the middle of a run keeps nobody away from its workload any more.
+#[test]
+fn a_claim_ends_with_the_canary_that_had_it() {
+    for is_reverted in [false, true] {
+        let mut stage = stage(&json!({"revertOnDeletion": is_reverted}));
+        until(&mut stage, "Initialized");
+        push(&mut stage, "web:2");
+        until(&mut stage, "Progressing");
+        assert!(claim(&stage).is_string(), "{is_reverted}");
+        if is_reverted {
+            let deleted = json!({"metadata": {"deletionTimestamp": "2026-03-04T12:00:00Z"}});
+            stage.patch("Canary", "shop", "web", &deleted);
+            pass(&mut stage);
+            let canary = stage.get("Canary", "shop", "web").unwrap();
+            assert_eq!(canary["metadata"]["finalizers"], json!([]));
+        } else {
+            // Nobody is asked before it is gone, and its copy with it.
+            stage.delete("Canary", "shop", "web");
+            stage.delete("Deployment", "shop", "web-primary");
+            let gone = gone(&stage).expect("the claim is left");
+            stage.execute(&gone);
+            assert!(gone_for_good(&stage));
+        }
+        assert!(claim(&stage).is_null(), "{is_reverted}");
+    }
+}
+
+/// Who has another Canary, or whose claim is another's, is left alone.
+#[test]
+fn a_claim_of_somebody_elses_stays_when_a_canary_goes() {
+    let claims =
+        |holder: &str| json!({"holder": holder, "until": "2099-01-01T00:00:00Z"}).to_string();
+    for (holder, is_followed) in [("restarts", false), ("canary", true)] {
+        let mut stage = stage(&json!({}));
+        let annotations = json!({"slipway.dev/disruption-claim": claims(holder)});
+        let patch = json!({"metadata": {"annotations": annotations}});
+        stage.patch("Deployment", "shop", "web", &patch);
+        if is_followed {
+            let mut other = canary(&json!({}));
+            other["metadata"]["name"] = json!("other");
+            stage.put(other);
+        }
+        stage.delete("Canary", "shop", "web");
+        assert!(gone_for_good(&stage), "{holder}");
+    }
+}
+
+/// What is done about a Canary that is gone.
+fn gone(stage: &Stage) -> Option<Plan> {
+    let key = Key {
+        cluster: ClusterId::local(),
+        controller: slipway_canary::NAME,
+        namespace: "shop".to_owned(),
+        name: "web".to_owned(),
+    };
+    let stores = stage.stores();
+    stage.planner.plan(&stores, &stage.facts, &key, stage.now)
+}
+
+fn gone_for_good(stage: &Stage) -> bool {
+    gone(stage).is_none()
 }
 
 fn service(stage: &mut Stage, name: &str) {

@@ -17,7 +17,7 @@ use slipway_kernel::question::{
     Call, Credential, Method, Number, Reply, Target, Text, Value as Read,
 };
 
-use crate::planner::{controllers, phase, push, questions, stage, status, until};
+use crate::planner::{controllers, phase, push, questions, settle, stage, status, until};
 
 fn call(question: &Question) -> &Call {
     let Request::Outside(call) = &question.request else {
@@ -222,7 +222,7 @@ fn a_webhook_is_signed_with_a_key_that_no_plan_has() {
     let hook = |kind: &str, signing: &Value| json!({"name": kind, "type": kind, "url": "http://gate.test/", "signing": signing});
     let hooks = json!([
         hook("pre-rollout", &signing),
-        hook("event", &json!({"name": "other", "namespace": "infra"}))
+        hook("event", &json!({"name": "other", "namespace": "shop"}))
     ]);
     let mut held = stage(&json!({"analysis": {"webhooks": hooks}}));
     held.put(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "hmac", "namespace": "shop"},
@@ -240,7 +240,7 @@ fn a_webhook_is_signed_with_a_key_that_no_plan_has() {
     }
     let expected = [
         (purpose::ASK, "key of the Secret shop/hmac".to_owned()),
-        (purpose::TELL, "key of the Secret infra/other".to_owned()),
+        (purpose::TELL, "key of the Secret shop/other".to_owned()),
     ];
     assert_eq!(signed, expected.into());
     let told = format!("{plans:?}{}", status(&held));
@@ -248,21 +248,39 @@ fn a_webhook_is_signed_with_a_key_that_no_plan_has() {
 }
 
 #[test]
-fn a_key_of_another_namespace_may_be_refused_and_another_key_is_another_question() {
+fn a_key_of_another_namespace_is_refused_and_another_key_is_another_question() {
     let hook = |signing: Value| json!([{"name": "gate", "type": "pre-rollout", "url": "http://gate.test/", "signing": signing}]);
     let foreign = hook(json!({"name": "hmac", "namespace": "infra"}));
-    let mut held = stage(&json!({"analysis": {"webhooks": foreign}}));
-    held.planner = Canaries::new(Settings {
-        cross_namespace: false,
-        ..Settings::default()
-    });
-    let plan = held.step();
-    assert!(
-        plan.blockers[0].message.contains("infra/hmac"),
-        "{:?}",
-        plan.blockers
-    );
-    assert!(plan.steps.is_empty());
+    // No administrator can allow it: whoever writes a Canary says where its calls go.
+    for cross_namespace in [false, true] {
+        let mut held = stage(&json!({"analysis": {"webhooks": foreign}}));
+        held.planner = Canaries::new(Settings {
+            cross_namespace,
+            ..Settings::default()
+        });
+        let plan = held.step();
+        assert_eq!(plan.blockers[0].reason, "InvalidSpec");
+        let message = &plan.blockers[0].message;
+        assert!(message.contains("infra/hmac"), "{message}");
+        assert!(plan.steps.is_empty());
+    }
+    // Nor does a run go on with it.
+    let mut running = stage(&json!({"analysis": {"webhooks": hook(json!({"name": "hmac"}))}}));
+    until(&mut running, "Initialized");
+    push(&mut running, "web:2");
+    let patch = json!({"spec": {"analysis": {"webhooks": foreign}}});
+    for _ in 0..10 {
+        if phase(&running) != "Progressing" {
+            running.step();
+            controllers(&mut running);
+        }
+    }
+    assert_eq!(phase(&running), "Progressing");
+    running.patch("Canary", "shop", "web", &patch);
+    for plan in settle(&mut running, 200) {
+        assert!(questions(&plan).is_empty(), "{plan:?}");
+    }
+    assert_eq!(status(&running)["waitingFor"][0]["reason"], "InvalidSpec");
     let asked = |signing: Value| {
         let mut held = stage(&json!({"analysis": {"webhooks": hook(signing)}}));
         until(&mut held, "Initialized");

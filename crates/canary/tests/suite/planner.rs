@@ -7,13 +7,14 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_api::purpose::canary as purpose;
 use slipway_canary::stage::Stage;
+use slipway_canary::standalone::readiness::Workload;
 use slipway_canary::{Canaries, Settings};
 use slipway_kernel::fact::{Answer, Question, Request};
 use slipway_kernel::fields::merge;
 use slipway_kernel::question::{Reply, Text, Value as Read};
 use slipway_kernel::{Action, Plan, Purpose};
 
-fn canary(spec: &Value) -> Value {
+pub(crate) fn canary(spec: &Value) -> Value {
     let mut whole = json!({
         "provider": "kubernetes",
         "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
@@ -59,6 +60,28 @@ pub(crate) fn controllers(stage: &mut Stage) {
         if seen["status"] != status {
             stage.patch("Deployment", "shop", name, &json!({"status": null}));
             stage.patch("Deployment", "shop", name, &json!({"status": status}));
+        }
+    }
+    daemons(stage);
+}
+
+/// Whether a `DaemonSet` was put away.
+pub(crate) fn is_away(stage: &Stage, name: &str) -> bool {
+    let seen = stage.get("DaemonSet", "shop", name).unwrap();
+    Workload::DaemonSet.size(seen) == 0
+}
+
+/// The same of `DaemonSet`s, on three nodes.
+fn daemons(stage: &mut Stage) {
+    for name in ["web", "web-primary"] {
+        let Some(seen) = stage.get("DaemonSet", "shop", name) else {
+            continue;
+        };
+        let pods = if is_away(stage, name) { 0 } else { 3 };
+        let status = json!({"observedGeneration": seen["metadata"]["generation"],
+            "desiredNumberScheduled": pods, "updatedNumberScheduled": pods, "numberAvailable": pods});
+        if seen["status"] != status {
+            stage.patch("DaemonSet", "shop", name, &json!({"status": status}));
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
-use http::{HeaderMap, Request, Response};
+use http::{HeaderMap, HeaderValue, Request, Response};
 use http_body_util::BodyExt;
 use slipway_kernel::address::{Rules, Scheme, Url};
 use slipway_kernel::question::{Answer, Call, Failure, Method, Value, Wanted};
@@ -79,7 +79,7 @@ struct Step {
     method: Method,
     url: Url,
     body: String,
-    /// Whether it says what was to be said, and was signed.
+    /// Whether it says what was to be said, and may be signed.
     is_whole: bool,
 }
 
@@ -141,10 +141,9 @@ impl Step {
 fn request(step: &Step, prepared: &Prepared, is_ours: bool) -> Result<Request<Bytes>, Failure> {
     let uri = step.url.to_string();
     let body = Bytes::from(step.body.clone());
-    let request = Request::builder().method(step.method.as_str()).uri(uri);
-    let mut request = request
-        .body(body)
-        .map_err(|_| Failure::NotAllowed("the request cannot be written".to_owned()))?;
+    let request = Request::builder().method(step.method.as_str());
+    let cannot = || Failure::NotAllowed("the request cannot be written".to_owned());
+    let mut request = request.uri(uri.as_str()).body(body).map_err(|_| cannot())?;
     let headers = request.headers_mut();
     merge(headers, &prepared.headers);
     if is_ours {
@@ -153,8 +152,15 @@ fn request(step: &Step, prepared: &Prepared, is_ours: bool) -> Result<Request<By
     if step.body.is_empty() {
         headers.remove(CONTENT_TYPE);
     }
-    if !step.is_whole {
-        headers.remove(SIGNATURE);
+    // What was signed is this request: where an answer points to is another one.
+    if let Some(signer) = prepared
+        .signer
+        .as_ref()
+        .filter(|_| is_ours && step.is_whole)
+    {
+        let signature = signer.sign(step.method.as_str(), &uri, &step.body);
+        let signature = HeaderValue::from_str(&signature).map_err(|_| cannot())?;
+        headers.insert(SIGNATURE, signature);
     }
     Ok(request)
 }

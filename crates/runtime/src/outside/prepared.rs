@@ -10,7 +10,7 @@ use slipway_kernel::question::{Call, Credential, Failure, Header, SecretRef, Tar
 use zeroize::Zeroize;
 
 use super::redaction::Redaction;
-use super::signature::{self, SIGNATURE};
+use super::signature::Signer;
 use super::{Asked, Secrets, Terms, Use};
 use crate::gather::IDEMPOTENCY_KEY;
 
@@ -31,6 +31,8 @@ pub(super) struct Prepared {
     pub(super) private: HeaderMap,
     /// The authorities whose word is taken, in PEM; none means the system's.
     pub(super) trust: Option<String>,
+    /// Who signs what is said, if that is signed.
+    pub(super) signer: Option<Signer>,
     /// What must not be seen.
     pub(super) redaction: Redaction,
 }
@@ -92,6 +94,7 @@ pub(super) async fn prepare(
         headers: HeaderMap::new(),
         private: HeaderMap::new(),
         trust,
+        signer: None,
         redaction,
     };
     common(call, id, terms.agent, &mut prepared)?;
@@ -100,11 +103,10 @@ pub(super) async fn prepare(
     }
     if let Some(reference) = &call.signed_with {
         let key = secret(reference, secrets, &mut prepared).await?;
-        let signed = signature::of(&key, id, &call.body);
-        let signed = signed
+        let signer = Signer::new(&key, id);
+        let signer = signer
             .map_err(|why| Failure::NotAllowed(format!("{reference} cannot be used: {why}")))?;
-        let (_, value) = pair(SIGNATURE.as_str(), &signed)?;
-        prepared.private.insert(SIGNATURE, value);
+        prepared.signer = Some(signer);
     }
     Ok(prepared)
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ring::hmac;
 use slipway_kernel::question::{Call, Failure, SecretRef, Wanted};
 use slipway_runtime::outside::{Outside, Terms};
 
@@ -9,10 +10,16 @@ use crate::peers::{Book, Play, Safe, answer, ask, ok, secret, server, terms, url
 use crate::records::Records;
 
 const KEY: &str = "a key of 26 characters here";
-/// `printf 'toy/one/1.{"a":1}' | openssl dgst -sha256 -hmac 'a key of 26 characters here'`
-const OF_BODY: &str = "v1=f8791702b7fb144598a3e310132398f91d2a60cd87fc7df9dcecb08e0235b9ed";
-/// The same of no body.
-const OF_NOTHING: &str = "v1=7e962fc799256ee9fbbdca24e11e78f8389b541d904c6f59645b270f8c1ad92c";
+
+/// The signature of a request.
+fn signature(method: &str, to: &str, body: &str) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, KEY.as_bytes());
+    let said = format!("{method}\n{to}\ntoy/one/1\n{body}");
+    let tag = hmac::sign(&key, said.as_bytes());
+    let digits = tag.as_ref().iter().map(|byte| format!("{byte:02x}"));
+    let digits: Vec<String> = digits.collect();
+    format!("v2={}", digits.concat())
+}
 
 fn outside(key: &str) -> Outside {
     Outside::new(Terms {
@@ -46,7 +53,12 @@ async fn a_signed_call_has_the_signature_and_not_the_key() {
     let get = signed(Call::get(url(&format!("http://{address}/hook"))));
     assert_eq!(ask(&outside, get).await.unwrap().code, 200);
     let all = heard.all();
-    for (sent, signature) in all.iter().zip([OF_BODY, OF_NOTHING]) {
+    let to = format!("http://{address}/hook");
+    let signatures = [
+        signature("POST", &to, r#"{"a":1}"#),
+        signature("GET", &to, ""),
+    ];
+    for (sent, signature) in all.iter().zip(signatures) {
         let line = format!("slipway-signature: {signature}\r\n");
         assert!(sent.contains(&line), "no {line:?} in {sent}");
         assert!(sent.contains("idempotency-key: toy/one/1\r\n"), "{sent}");
@@ -72,7 +84,8 @@ async fn a_signature_goes_to_nobody_else_and_with_nothing_else() {
     let mut call = post(&format!("http://{first}/"));
     call.redirects = 1;
     assert_eq!(ask(&outside, call).await.unwrap().code, 200);
-    assert!(heard.all().concat().contains(OF_BODY));
+    let of_body = signature("POST", &format!("http://{first}/"), r#"{"a":1}"#);
+    assert!(heard.all().concat().contains(&of_body));
     let taken = elsewhere.all().concat();
     assert!(taken.starts_with("GET /take"), "{taken}");
     assert!(!taken.contains("slipway-signature"), "{taken}");
@@ -88,8 +101,31 @@ async fn a_signature_goes_to_nobody_else_and_with_nothing_else() {
     let refused = ask(&outside, call).await.unwrap_err();
     assert!(matches!(refused, Failure::NotAllowed(_)), "{refused}");
     let all = heard.all();
-    assert!(all[0].contains(OF_BODY), "{all:?}");
+    let of_body = signature("POST", &format!("http://{again}/"), r#"{"a":1}"#);
+    assert!(all[0].contains(&of_body), "{all:?}");
     assert!(!all[1].contains("slipway-signature"), "{all:?}");
+}
+
+/// Where the same place says it all is to be said elsewhere in it, that is what is signed.
+#[tokio::test]
+async fn a_signature_is_of_the_very_request_that_it_comes_with() {
+    let outside = outside(KEY);
+    let location = "location: /there\r\n";
+    let (address, heard) = server(Play::Say(answer("307 Temporary Redirect", location, ""))).await;
+    let mut call = post(&format!("http://{address}/"));
+    call.redirects = 1;
+    let refused = ask(&outside, call).await.unwrap_err();
+    assert!(matches!(refused, Failure::NotAllowed(_)), "{refused}");
+    let all = heard.all();
+    assert_eq!(all.len(), 2, "{all:?}");
+    for (sent, path) in all.iter().zip(["/", "/there"]) {
+        let to = format!("http://{address}{path}");
+        let line = format!(
+            "slipway-signature: {}\r\n",
+            signature("POST", &to, r#"{"a":1}"#)
+        );
+        assert!(sent.contains(&line), "no {line:?} in {sent}");
+    }
 }
 
 #[tokio::test]

@@ -50,11 +50,15 @@ pub struct Behind {
     /// The namespace of the Service.
     #[serde(rename = "in")]
     pub namespace: String,
-    /// The Service that a gateway leads requests to, and that has ready pods.
+    /// The Service that requests are led to, and that has ready pods.
     pub service: String,
     /// What one of these pods runs; a `*` at the end stands for any rest.
     #[serde(default)]
     pub image: Option<String>,
+    /// The Service that clients know, where nobody divides requests: these pods get as many of its requests as they are among all
+    /// of its ready pods. Without it a gateway divides them.
+    #[serde(default)]
+    pub through: Option<String>,
     /// How many percent of all requests go there at least.
     #[serde(default)]
     pub percent: Option<u8>,
@@ -194,6 +198,15 @@ mod tests {
         assert!(ask(&nobody).contains(r#""value":[0,"1"]"#));
         let is_meant = |one: &Behind| one.service == "web" && one.image.is_some();
         assert!(ask(&is_meant).contains(r#""value":[0,"2"]"#));
+    }
+
+    #[test]
+    fn requests_come_through_a_gateway_or_the_service_that_clients_know() {
+        for (written, through) in [("", None), (", through: web", Some("web"))] {
+            let behind = format!("{{in: shop, service: web-canary{written}}}");
+            let behind: Behind = serde_saphyr::from_str(&behind).unwrap();
+            assert_eq!(behind.through.as_deref(), through);
+        }
     }
 
     #[test]

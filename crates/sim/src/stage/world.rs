@@ -1,6 +1,7 @@
 //! The world outside of clusters: stand-ins for Prometheus, webhooks and chat, and the way there, where calls are written
 //! down and go wrong.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -39,8 +40,18 @@ pub(super) struct World {
 }
 
 impl World {
-    /// Whether requests reach these pods, by what a gateway has taken and by the endpoints of the Service.
+    /// Whether requests reach these pods, by who divides them and by the endpoints of the Service.
     fn reaches(&self, behind: &Behind) -> bool {
+        let share = match &behind.through {
+            Some(known) => self.share_of_pods(behind, known),
+            None => self.share_of_routes(behind),
+        };
+        let least = i64::from(behind.percent.unwrap_or(0)) * (routes::WHOLE / 100);
+        share >= least.max(1) && self.is_served(behind)
+    }
+
+    /// How many requests go to the Service by what a gateway has taken.
+    fn share_of_routes(&self, behind: &Behind) -> i64 {
         let is_here =
             |image: &Image| image.text("/metadata/namespace") == Some(behind.namespace.as_str());
         let taken = self.recorder.all(TAKEN).into_iter();
@@ -52,17 +63,31 @@ impl World {
             let some = i64::from(is_copied || routes::reaches(&rules, &behind.service));
             routes::share(&rules, &behind.service).max(some)
         });
-        let least = i64::from(behind.percent.unwrap_or(0)) * (routes::WHOLE / 100);
-        let is_led = shares.max().is_some_and(|share| share >= least.max(1));
-        is_led && self.is_served(behind)
+        shares.max().unwrap_or_default()
+    }
+
+    /// How many requests to the Service that clients know go to pods of the other one: all of its ready pods get as many.
+    fn share_of_pods(&self, behind: &Behind, known: &str) -> i64 {
+        let all = self.ready(&behind.namespace, known);
+        let theirs = self.ready(&behind.namespace, &behind.service);
+        let count = |number: usize| i64::try_from(number).unwrap_or_default();
+        let shared = count(all.intersection(&theirs).count()) * routes::WHOLE;
+        shared.checked_div(count(all.len())).unwrap_or_default()
     }
 
     /// Whether the Service has a ready pod that runs this.
     fn is_served(&self, behind: &Behind) -> bool {
+        let ready = self.ready(&behind.namespace, &behind.service);
+        let mut names = ready.iter();
+        names.any(|name| self.runs(&behind.namespace, name, behind.image.as_deref()))
+    }
+
+    /// The names of the ready pods behind a Service.
+    fn ready(&self, namespace: &str, service: &str) -> BTreeSet<String> {
         let slices = self.recorder.all("discovery.k8s.io/endpointslices");
         let of_it = slices.iter().filter(|slice| {
-            slice.text("/metadata/namespace") == Some(behind.namespace.as_str())
-                && slice.label("kubernetes.io/service-name") == Some(behind.service.as_str())
+            slice.text("/metadata/namespace") == Some(namespace)
+                && slice.label("kubernetes.io/service-name") == Some(service)
         });
         let endpoints = of_it.flat_map(|slice| {
             let all = slice.at("/endpoints").and_then(Value::as_array);
@@ -70,8 +95,8 @@ impl World {
         });
         let ready =
             endpoints.filter(|one| one.pointer("/conditions/ready") == Some(&Value::Bool(true)));
-        let mut names = ready.filter_map(|one| one.pointer("/targetRef/name")?.as_str());
-        names.any(|name| self.runs(&behind.namespace, name, behind.image.as_deref()))
+        let names = ready.filter_map(|one| one.pointer("/targetRef/name")?.as_str());
+        names.map(str::to_owned).collect()
     }
 
     fn runs(&self, namespace: &str, pod: &str, wanted: Option<&str>) -> bool {

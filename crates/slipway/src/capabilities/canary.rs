@@ -36,6 +36,7 @@ pub(crate) static ENTRY: Entry = Entry {
         "canary-configs",
         "canary-mesh",
         "canary-ingress",
+        "canary-replicas",
     ],
     specifics: &specifics::SPECIFICS,
     abroad: &[],

@@ -6,6 +6,7 @@ mod divided;
 mod fleets;
 mod made;
 mod outside;
+mod pods;
 mod zoned;
 
 use jiff::SignedDuration;

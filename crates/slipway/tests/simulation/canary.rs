@@ -39,6 +39,18 @@ fn takes_back(action: &Action) -> bool {
     *purpose == purpose::ROUTE && weights.any(|weight| *weight == json!(0))
 }
 
+/// The label by which a Service finds the pods of both versions.
+const OF_BOTH: &str = "slipway.dev/canary";
+
+/// Whether a patch leads the Service that clients know from the new version to what serves.
+fn leads_back(action: &Action) -> bool {
+    let Action::Patch { body, .. } = action else {
+        return false;
+    };
+    let selector = body.pointer("/spec/selector").and_then(Value::as_object);
+    selector.is_some_and(|all| all.get(OF_BOTH) == Some(&Value::Null))
+}
+
 /// Whatever was measured was good.
 fn good(facts: &mut Facts) {
     for (_, answer) in facts.answers.values_mut() {
@@ -139,6 +151,33 @@ pub(super) const ALL: &[Mutant] = &[
                 }),
             )
         },
+    },
+    Mutant {
+        name: "canary: the Service that clients know finds pods before they are there",
+        scenarios: &["canary-replicas"],
+        by: &["T2"],
+        bend: || Bend::Sees(DEPLOYMENT, sees!(Whole, is_well)),
+    },
+    Mutant {
+        name: "canary: the Service that clients know finds the new version alone",
+        scenarios: &["canary-replicas"],
+        by: &["T1"],
+        bend: || {
+            Bend::Requests(|_, path, body| {
+                if path.contains("/services/web")
+                    && let Some(selector) = body.pointer_mut("/spec/selector")
+                    && selector.get(OF_BOTH).is_some_and(Value::is_string)
+                {
+                    *selector = json!({"app": "web", OF_BOTH: null});
+                }
+            })
+        },
+    },
+    Mutant {
+        name: "canary: who is sent back keeps its pods where clients find them",
+        scenarios: &["canary-replicas"],
+        by: &["T5"],
+        bend: || Bend::Plans(|plan| plan.steps.retain(|step| !leads_back(&step.action))),
     },
     Mutant {
         name: "canary: a closed gate is taken for an open one",

@@ -1,10 +1,12 @@
 //! The oracles' own reading of Canaries: who serves, how traffic is divided, what was decided. Read from the history alone.
 //!
 //! Where traffic goes is read twice: from the objects that divide it, whichever kind they are of, and from what a gateway says it has
-//! taken of them ([`TAKEN`]). What the operator tells of weights is not believed.
+//! taken of them ([`TAKEN`]). Where nobody divides it, both are read of the Service that clients know and of pods ([`pods`]). What the
+//! operator tells of weights is not believed.
 
 mod leaving;
 mod next;
+mod pods;
 mod promoting;
 mod routing;
 mod running;
@@ -122,15 +124,26 @@ impl<'a> Scene<'a> {
         let routes = canary.routes().into_iter();
         let found = routes.filter_map(|(resource, name)| {
             let object = self.object(canary, resource, &name)?;
-            Some(routes::rules(resource, object.value()))
+            Some(self.rules(canary, resource, object))
         });
         found.flatten().collect()
     }
 
-    /// The rules that a gateway has taken.
+    /// The rules of an object that divides its traffic.
+    pub(super) fn rules(&self, canary: &Canary<'_>, resource: &str, object: &Image) -> Vec<Rule> {
+        match resource {
+            SERVICES => vec![self.selected(canary, object)],
+            _ => routes::rules(resource, object.value()),
+        }
+    }
+
+    /// The rules that a gateway has taken, or that follow from who is behind the Service that clients know.
     pub(super) fn taken(&self, canary: &Canary<'_>) -> Vec<Rule> {
         let routes = canary.routes().into_iter();
         let found = routes.filter_map(|(resource, name)| {
+            if resource == SERVICES {
+                return Some(vec![self.divided(canary)]);
+            }
             let plural = resource.rsplit('/').next()?;
             let object = self.object(canary, TAKEN, &format!("{plural}.{name}"))?;
             Some(routes::rules(TAKEN, object.value()))
@@ -140,6 +153,12 @@ impl<'a> Scene<'a> {
 
     /// How many ready pods a Service leads to.
     pub(super) fn ready_behind(&self, canary: &Canary<'_>, service: &str) -> usize {
+        let endpoints = self.endpoints(canary, service).into_iter();
+        endpoints.filter(|one| takes_requests(one)).count()
+    }
+
+    /// All endpoints of a Service.
+    fn endpoints(&self, canary: &Canary<'_>, service: &str) -> Vec<&'a Value> {
         let slices = self.history.states(SLICES, self.version).into_iter();
         let of_it = slices.filter(|(object, slice)| {
             object.1 == canary.object.1
@@ -149,9 +168,13 @@ impl<'a> Scene<'a> {
             let all = slice.at("/endpoints").and_then(Value::as_array);
             all.into_iter().flatten()
         });
-        let is_ready = |one: &&Value| one.pointer("/conditions/ready") == Some(&Value::Bool(true));
-        endpoints.filter(is_ready).count()
+        endpoints.collect()
     }
+}
+
+/// Whether an endpoint is ready.
+fn takes_requests(endpoint: &Value) -> bool {
+    endpoint.pointer("/conditions/ready") == Some(&Value::Bool(true))
 }
 
 /// The largest share that a Service has in any of these rules, of requests in general or of some of them.
@@ -232,12 +255,16 @@ impl Canary<'_> {
         let own = self.image.text("/spec/routeRef/name");
         let route = own.map_or_else(|| self.apex(), str::to_owned);
         let ingress = self.text("/spec/ingressRef/name");
-        vec![
+        let mut all = vec![
             (HTTP_ROUTES, route),
             (VIRTUAL_SERVICES, self.apex()),
             (TRAFFIC_SPLITS, self.apex()),
             (INGRESSES, format!("{ingress}-canary")),
-        ]
+        ];
+        if self.is_by_pods() {
+            all.push((SERVICES, self.apex()));
+        }
+        all
     }
 
     /// Whether an object divides its traffic.

@@ -39,11 +39,15 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     nothing_left: oracles::nothing_left,
 };
 
-/// A Canary's status and finalizers, and objects that a Canary is about.
+/// A Canary's status and finalizers, objects that a Canary is about, and claims on workloads.
 fn may_change(case: &Case<'_>, change: &Change, request: &Request) -> bool {
     if &*change.object.0 == CANARIES {
         let is_guard = request.is_for(purpose::GUARD) || request.is_for(purpose::LET_GO);
         return is_guard || request.path().ends_with("/status");
+    }
+    if request.is_for(purpose::CLAIM) {
+        // That of a Canary that is gone ends as well.
+        return [DEPLOYMENTS, DAEMON_SETS].contains(&&*change.object.0);
     }
     let scene = Scene::at(case.history, change.version);
     scene
@@ -73,7 +77,7 @@ fn is_copy(scene: &Scene<'_>, canary: &Canary<'_>, object: &Object) -> bool {
 const ORACLES: &[Oracle] = &[
     Oracle {
         id: "T1",
-        what: "the weights of a route sum to 100",
+        what: "the weights of a route sum to 100, and a Service that divides by pods leads to those versions that have a weight",
         check: oracles::sums,
     },
     Oracle {

@@ -15,11 +15,23 @@ use super::made::{Made, merge, object};
 use super::objects;
 
 const CANARIES: &str = "flagger.app/canaries";
-const DEPLOYMENTS: &str = "apps/deployments";
-const SLICES: &str = "discovery.k8s.io/endpointslices";
+pub(super) const DEPLOYMENTS: &str = "apps/deployments";
+pub(super) const SLICES: &str = "discovery.k8s.io/endpointslices";
 
 /// A request of the operator that changes an object so.
 fn patch(made: &mut Made, resource: &str, name: &str, purpose: Option<Purpose>, body: &Value) {
+    let mut value = made.current(&object(resource, name));
+    merge(&mut value, body);
+    write(made, (resource, name), purpose, value);
+}
+
+/// A request of the operator by which an object comes to be so.
+pub(super) fn write(
+    made: &mut Made,
+    (resource, name): (&str, &str),
+    purpose: Option<Purpose>,
+    value: Value,
+) {
     let plural = resource.rsplit('/').next().unwrap_or_default();
     let end = if purpose.is_some() { "" } else { "/status" };
     let uri = format!("/apis/group/v1/namespaces/shop/{plural}/{name}{end}?fieldManager=slipway");
@@ -29,13 +41,10 @@ fn patch(made: &mut Made, resource: &str, name: &str, purpose: Option<Purpose>, 
     let context = &mut made.last_request().context;
     "canary".clone_into(&mut context.controller);
     purpose.clone_into(&mut context.purpose);
-    let object = object(resource, name);
-    let mut value = made.current(&object);
-    merge(&mut value, body);
-    made.put(object, value, Some(number));
+    made.put(object(resource, name), value, Some(number));
 }
 
-fn status(made: &mut Made, phase: &str, weight: i64) {
+pub(super) fn status(made: &mut Made, phase: &str, weight: i64) {
     let body = json!({"status": {"phase": phase, "canaryWeight": weight, "observedGeneration": 1}});
     patch(made, CANARIES, "web", None, &body);
 }
@@ -68,7 +77,7 @@ fn lead(made: &mut Made, service: &str, workload: &str) {
     made.put(object("/services", service), value, None);
 }
 
-fn size(made: &mut Made, name: &str, replicas: i64) {
+pub(super) fn size(made: &mut Made, name: &str, replicas: i64) {
     let body = json!({"spec": {"replicas": replicas}});
     patch(made, DEPLOYMENTS, name, Some(purpose::SIZE), &body);
 }
@@ -121,7 +130,7 @@ fn measure(made: &mut Made, value: &str) {
 }
 
 /// A Canary with more in its spec, and both of its workloads.
-fn begun(more: &Value) -> Made {
+pub(super) fn begun(more: &Value) -> Made {
     let mut made = Made::new();
     let metrics = json!([{"name": "errors", "query": "errors of {{ target }}", "thresholdRange": {"max": 0.1}}]);
     let mut spec = json!({"targetRef": {"kind": "Deployment", "name": "web"}, "analysis": {"metrics": metrics}});

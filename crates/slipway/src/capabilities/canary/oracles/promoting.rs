@@ -106,7 +106,8 @@ fn configured(history: &History, canary: &Canary<'_>, change: &Change, findings:
     }
 }
 
-fn is_selected(selector: Option<&Value>, labels: Option<&Value>) -> bool {
+/// Whether labels are those that a selector asks for.
+pub(super) fn is_selected(selector: Option<&Value>, labels: Option<&Value>) -> bool {
     let selector = selector.and_then(Value::as_object);
     selector.is_some_and(|wanted| {
         let mut wanted = wanted.iter();

@@ -1,18 +1,20 @@
 //! T1, T2, T5: what is written about where traffic goes.
 
-use slipway_sim::history::Change;
+use slipway_sim::history::{Change, Image};
 use slipway_sim::oracles::{Case, Findings};
 use slipway_sim::routes::{self, WHOLE};
 
+use super::pods::{thinned, whole};
 use super::{A_MOMENT, CANARIES, Canary, Scene, TO_BE_TAKEN, both, is_ready, later, most};
 
-/// T1. In a person's own route the weights are theirs, times a hundred.
+/// T1. In a person's own route the weights are theirs, times a hundred. Where pods are the weights, see [`whole`].
 pub(in super::super) fn sums(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
-    for (change, _) in case.history.deeds() {
+    for (change, request) in case.history.deeds() {
         let Some(after) = change.after.as_deref() else {
             continue;
         };
+        whole(case.history, (change, request), &mut findings);
         let scene = Scene::at(case.history, change.version);
         let Some(canary) = scene.of(&change.object) else {
             continue;
@@ -41,24 +43,11 @@ pub(in super::super) fn ready(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
     for (change, request) in history.deeds() {
-        let Some(after) = change.after.as_deref() else {
-            continue;
-        };
         let scene = Scene::at(history, change.version);
-        let routed = scene
-            .canaries()
-            .find(|canary| canary.is_routed_by(&change.object));
-        let Some(canary) = routed else {
+        let shown = exposed(&scene, change).or_else(|| thinned(&scene, change));
+        let Some((canary, (had, has))) = shown else {
             continue;
         };
-        let share = |image: &slipway_sim::history::Image| {
-            let rules = routes::rules(&change.object.0, image.value());
-            let copied = rules
-                .iter()
-                .any(|rule| rule.copies.contains(&canary.new_service()));
-            most(&rules, &canary.new_service()).max(i64::from(copied))
-        };
-        let (had, has) = (change.before.as_deref().map_or(0, share), share(after));
         if has <= had {
             continue;
         }
@@ -72,6 +61,21 @@ pub(in super::super) fn ready(case: &Case<'_>) -> Findings {
         });
     }
     findings
+}
+
+/// How much of the traffic the new version has by an object before a change and after it, where that divides traffic.
+fn exposed<'a>(scene: &Scene<'a>, change: &Change) -> Option<(Canary<'a>, (i64, i64))> {
+    let after = change.after.as_deref()?;
+    let mut canaries = scene.canaries();
+    let canary = canaries.find(|canary| canary.is_routed_by(&change.object))?;
+    let service = canary.new_service();
+    let share = |image: &Image| {
+        let rules = scene.rules(&canary, &change.object.0, image);
+        let copied = rules.iter().any(|rule| rule.copies.contains(&service));
+        most(&rules, &service).max(i64::from(copied))
+    };
+    let had = change.before.as_deref().map_or(0, share);
+    Some((canary, (had, share(after))))
 }
 
 /// T5. Where something goes wrong meanwhile, a moment after that is over.

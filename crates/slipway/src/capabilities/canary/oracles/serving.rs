@@ -42,6 +42,14 @@ fn spans(history: &History, is_so: impl Fn(&Scene<'_>) -> bool) -> Vec<(Timestam
     all
 }
 
+/// Whether a Service is sent requests. Where pods are the weights, a version is sent some as soon as one of its pods is ready, by
+/// what the Service says that clients know: it must not even be led to.
+fn is_sent(scene: &Scene<'_>, canary: &Canary<'_>, service: &str) -> bool {
+    let is_new = canary.is_by_pods() && *service == *canary.new_service();
+    routes::reaches(&scene.taken(canary), service)
+        || is_new && routes::reaches(&scene.written(canary), service)
+}
+
 /// T7. Whoever has no pods gets nothing a moment later, where somebody else has some.
 pub(in super::super) fn deserted(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
@@ -55,7 +63,7 @@ pub(in super::super) fn deserted(case: &Case<'_>) -> Findings {
         let [new, serving] = &sides;
         for (one, other) in [(new, serving), (serving, new)] {
             let spans = spans(history, |scene| {
-                routes::reaches(&scene.taken(&canary), one)
+                is_sent(scene, &canary, one)
                     && scene.ready_behind(&canary, one) == 0
                     && scene.ready_behind(&canary, other) > 0
             });

@@ -42,7 +42,8 @@ pub(in super::super) fn scaled(case: &Case<'_>) -> Findings {
             findings.check(change.at, is_borne, || {
                 format!("{name} was scaled from {from} to {to}, and others do not bear its share")
             });
-            if **name != *canary.target() {
+            // Whoever keeps some pods has its share by them.
+            if **name != *canary.target() || to > 0 {
                 continue;
             }
         }
@@ -146,6 +147,9 @@ pub(in super::super) fn remembered(case: &Case<'_>) -> Findings {
         if canary.is_divided() {
             // Each side has its share, and what serves has all of them again at the end.
             phases.extend(["Progressing", "WaitingPromotion", "Finalising"]);
+            if grows && *change.object.2 == *canary.primary() {
+                phases.extend(["Waiting", "Succeeded"]);
+            }
         }
         let phase = canary.phase();
         findings.check(change.at, phases.contains(&phase), || {
