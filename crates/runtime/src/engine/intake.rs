@@ -42,6 +42,9 @@ impl Engine {
         {
             self.doubt(&key.cluster);
         }
+        if matches!(news, News::Listing(_) | News::Listed(..)) {
+            self.suspect(&key.cluster);
+        }
         let is_list = matches!(news, News::Listed(..));
         let is_failure = matches!(news, News::Failed(_));
         let (turned, complete) = {
