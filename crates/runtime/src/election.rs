@@ -150,7 +150,7 @@ impl Candidate {
             acquired: acquired.unwrap_or_else(|| now.clone()),
             renewed: now,
             version: version.to_owned(),
-            unanswered: BTreeSet::new(),
+            unanswered: Some(BTreeSet::new()),
         }
     }
 
@@ -163,7 +163,9 @@ impl Candidate {
                 let now = Instant::now();
                 observed.see(record.clone(), now);
                 let taken = if record.holder.is_empty() {
-                    Taken::Released(Arc::new(record.unanswered.clone()))
+                    // Where nobody can tell who owes an answer, anybody may.
+                    let unanswered = record.unanswered.clone();
+                    unanswered.map_or(Taken::Expired, |all| Taken::Released(Arc::new(all)))
                 } else if observed.is_expired(self.times.lease_duration, now) {
                     Taken::Expired
                 } else {
@@ -381,7 +383,7 @@ pub(crate) async fn release(
     let timeout = shared.settings.request_timeout;
     for _ in 0..2 {
         record.holder = String::new();
-        record.unanswered.clone_from(&unanswered);
+        record.unanswered = Some(unanswered.clone());
         record.duration = Duration::from_secs(1);
         record.renewed = micro(shared.environment.now());
         let wanted = ApiRequest::replace(&object, record.render(&object));

@@ -21,8 +21,8 @@ pub(crate) struct Record {
     pub(crate) acquired: String,
     pub(crate) renewed: String,
     pub(crate) version: String,
-    /// Of one that was released: the members in which something of its holder may be under way.
-    pub(crate) unanswered: BTreeSet<ClusterId>,
+    /// Of one that was released: the members in which something of its holder may be under way. None if it cannot be read which ones.
+    pub(crate) unanswered: Option<BTreeSet<ClusterId>>,
 }
 
 impl Record {
@@ -55,8 +55,8 @@ impl Record {
         if !self.version.is_empty() {
             metadata["resourceVersion"] = json!(self.version);
         }
-        if !self.unanswered.is_empty() {
-            let names: Vec<&str> = self.unanswered.iter().map(ClusterId::as_str).collect();
+        if let Some(unanswered) = self.unanswered.as_ref().filter(|all| !all.is_empty()) {
+            let names: Vec<&str> = unanswered.iter().map(ClusterId::as_str).collect();
             metadata["annotations"] = json!({UNANSWERED: json!(names).to_string()});
         }
         json!({
@@ -79,14 +79,15 @@ impl Record {
     }
 }
 
-fn unanswered(lease: &Value) -> BTreeSet<ClusterId> {
+/// Who is named as unanswered: nobody where nothing is said, and none where what is said cannot be read.
+fn unanswered(lease: &Value) -> Option<BTreeSet<ClusterId>> {
     let annotations = lease.pointer("/metadata/annotations");
-    let named = annotations.and_then(|all| all.get(UNANSWERED)?.as_str());
-    let names: Vec<String> = named
-        .and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_default();
+    let Some(named) = annotations.and_then(|all| all.get(UNANSWERED)) else {
+        return Some(BTreeSet::new());
+    };
+    let names: Vec<String> = serde_json::from_str(named.as_str()?).ok()?;
     let names = names.iter().map(String::as_str);
-    names.map(ClusterId::remote).collect()
+    Some(names.map(ClusterId::remote).collect())
 }
 
 /// A moment as Leases write it.
@@ -156,7 +157,7 @@ mod tests {
             acquired: "2026-01-01T00:00:00.000000Z".to_owned(),
             renewed: renewed.to_owned(),
             version: "7".to_owned(),
-            unanswered: BTreeSet::new(),
+            unanswered: Some(BTreeSet::new()),
         }
     }
 
@@ -166,7 +167,7 @@ mod tests {
         let made = record("2026-01-01T00:00:02.000000Z");
         assert_eq!(Record::read(&made.render(&object)), made);
         let torn = Record {
-            unanswered: ["north", "west"].map(ClusterId::remote).into(),
+            unanswered: Some(["north", "west"].map(ClusterId::remote).into()),
             ..record("")
         };
         assert_eq!(Record::read(&torn.render(&object)), torn);
@@ -176,6 +177,18 @@ mod tests {
             (empty.holder.as_str(), empty.duration, empty.epoch),
             ("", Duration::ZERO, 0)
         );
+    }
+
+    /// What is not known may be under way anywhere.
+    #[test]
+    fn members_that_cannot_be_read_are_not_taken_for_none() {
+        let object = ObjectRef::local(kinds::LEASE, "system", "toy");
+        let mut lease = record("").render(&object);
+        assert_eq!(Record::read(&lease).unanswered, Some(BTreeSet::new()));
+        for text in ["", "north", "{}", "[1]", "[\"north\""] {
+            lease["metadata"]["annotations"] = json!({UNANSWERED: text});
+            assert_eq!(Record::read(&lease).unanswered, None, "{text}");
+        }
     }
 
     #[test]

@@ -22,6 +22,7 @@ use http::{HeaderName, HeaderValue, Request, Response, Uri};
 use hyper::body::{Body, Frame};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Mutex, oneshot};
+use tokio::task::coop::poll_proceed;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::line::Stream;
@@ -380,7 +381,11 @@ impl Body for Answer {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, kube::Error>>> {
-        let data = match ready!(self.stream.poll_data(cx)) {
+        // What comes without end, if only in crumbs, takes nobody else's turn.
+        let turn = ready!(poll_proceed(cx));
+        let told = ready!(self.stream.poll_data(cx));
+        turn.made_progress();
+        let data = match told {
             None => return Poll::Ready(None),
             Some(Ok(data)) => data,
             Some(Err(error)) => {

@@ -19,6 +19,9 @@ const UID: &str = "north-itself";
 /// A large answer: more than may be on its way.
 const LARGE: usize = 2 << 20;
 
+/// Frames with next to nothing in them, before an answer.
+const CRUMBS: usize = 1_000;
+
 /// Somebody who answers, at the other ends of all connections.
 #[derive(Clone, Default)]
 struct Server {
@@ -101,6 +104,11 @@ fn answered(
 ) -> Option<h2::SendStream<Bytes>> {
     let mut body = answer.send_response(Response::new(()), false).ok()?;
     let path = request.uri().path();
+    if path.ends_with("crumbs") {
+        for _ in 0..CRUMBS {
+            body.send_data(Bytes::from_static(b" "), false).ok()?;
+        }
+    }
     let is_stream = path.ends_with("stream");
     let said = if path.ends_with("large") {
         Bytes::from(vec![b'x'; LARGE])
@@ -380,6 +388,26 @@ async fn answers_of_any_size_are_read_one_after_the_other() {
     let asked = timeout(Duration::from_secs(5), asking).await;
     assert!(asked.is_ok(), "there is room again");
     assert_eq!(count(&server.made), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_in_crumbs_takes_nobody_elses_turn() {
+    let (server, (tell, _told)) = (Server::default(), mpsc::unbounded_channel());
+    let wire = server.wire(tell);
+    let answer = wire.send(get("/crumbs"), None).await.unwrap();
+    let mut body = answer.into_body();
+    secs(1).await;
+    let taken = poll_fn(|cx| {
+        let mut taken = 0;
+        while let Poll::Ready(Some(Ok(_))) = Pin::new(&mut body).poll_frame(cx) {
+            taken += 1;
+        }
+        Poll::Ready(taken)
+    });
+    let taken: usize = taken.await;
+    assert!((1..CRUMBS).contains(&taken), "{taken} in one turn");
+    let rest = body.collect().await.unwrap().to_bytes();
+    assert_eq!(rest.len(), CRUMBS - taken + "said".len());
 }
 
 #[tokio::test(start_paused = true)]
