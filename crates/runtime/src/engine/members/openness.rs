@@ -98,12 +98,12 @@ impl Engine {
         site.returning = lists.collect();
     }
 
-    /// A kind of a member is listed. If that may be another cluster's list, nothing is planned on it before it is known whose it is: not at
-    /// home either, where what is not in it would count as gone.
-    pub(in crate::engine) fn suspect(&mut self, cluster: &ClusterId) {
+    /// A member says what there is of a kind, or that there is none. If that may be another cluster's answer, nothing is planned on it
+    /// before it is known whose it is: not at home either, where what is not in it would count as gone. Gives whether it may be.
+    pub(in crate::engine) fn suspect(&mut self, cluster: &ClusterId) -> bool {
         let reached = self.clusters.get(cluster).filter(|_| !cluster.is_local());
         let Some(reached) = reached else {
-            return;
+            return false;
         };
         let over = reached.client.connection();
         let is_suspect = {
@@ -114,6 +114,7 @@ impl Engine {
         if is_suspect {
             self.hold(cluster);
         }
+        is_suspect
     }
 
     /// Ends the watches of a member. What they have shown stays to be seen, and nothing is decided on it.
