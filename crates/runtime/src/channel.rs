@@ -162,6 +162,11 @@ pub(crate) struct Tied {
 }
 
 impl Tied {
+    /// A `kube::Client` that goes this way.
+    pub(crate) fn client(&self, namespace: &str) -> kube::Client {
+        self.channel.client(namespace)
+    }
+
     /// Whether something was not sent, because the connection was there no more.
     pub(crate) fn is_unsent(&self) -> bool {
         self.is_unsent.load(Ordering::Acquire)

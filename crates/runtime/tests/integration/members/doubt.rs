@@ -138,6 +138,28 @@ fn nothing_is_told_in_another_cluster_behind_the_same_name() {
     });
 }
 
+/// A question may change something, and its answer is a fact of whoever gives it.
+#[test]
+fn nothing_is_asked_of_another_cluster_behind_the_same_name() {
+    virtually(async {
+        let (fleet, _replica, _) = Fleet::running().await;
+        secs(20).await;
+        let asked = |stage: &Stage| {
+            let asked = stage.records(|r| r.verb == "get" && r.name == "who");
+            asked.len()
+        };
+        let other = Stage::seeded(99).await;
+        for stage in [&fleet.members[BAD], &other] {
+            stage.map("who", json!({"who": "anybody"})).await;
+        }
+        fleet.lines.set(BAD, Mode::Slow(Duration::from_secs(5)));
+        fleet.lines.lead(BAD, &other.cluster);
+        fleet.patch(BAD, json!({"data": {"asks": "yes"}})).await;
+        secs(60).await;
+        assert_eq!((asked(&fleet.members[BAD]), asked(&other)), (0, 0));
+    });
+}
+
 /// What tells events in a member.
 fn telling() -> Match {
     Match {
