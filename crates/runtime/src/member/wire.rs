@@ -1,8 +1,8 @@
 //! The one connection to a member: HTTP/2 over TLS, made when it is first needed, and again when it has ended.
 //!
 //! One task keeps it going; requests and streams are h2's own, without queues and tasks of theirs. Nothing is sent twice: what was
-//! on its way when a connection ended has no answer. What is meant for one connection goes over no other. A member that says nothing while something is open is asked whether it is there,
-//! and a connection that nobody uses is closed.
+//! on its way when a connection ended has no answer. What is meant for one connection goes over no other. A member that says nothing
+//! while something is open is asked whether it is there, and a connection that nobody uses is closed.
 
 use std::convert::Infallible;
 use std::io;
