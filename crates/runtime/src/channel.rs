@@ -7,6 +7,7 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -30,6 +31,8 @@ pub struct Channel {
     way: Way,
     /// Who measures what goes over it.
     shared: Option<Arc<Shared>>,
+    /// The number of the only connection that anything is sent over; any, if none is said.
+    over: Option<u64>,
 }
 
 #[derive(Clone)]
@@ -49,6 +52,7 @@ impl From<kube::Client> for Channel {
         Self {
             way: Way::Client(Arc::new(client)),
             shared: None,
+            over: None,
         }
     }
 }
@@ -58,6 +62,7 @@ impl From<Wire> for Channel {
         Self {
             way: Way::Wire(Arc::new(wire)),
             shared: None,
+            over: None,
         }
     }
 }
@@ -94,6 +99,17 @@ impl Channel {
         }
     }
 
+    /// The same over the connection of this number only; over any, if none is said.
+    pub(crate) fn over(&self, over: Option<u64>) -> Tied {
+        Tied {
+            channel: Self {
+                over,
+                ..self.clone()
+            },
+            is_unsent: AtomicBool::new(false),
+        }
+    }
+
     /// Sends a request, and reads the whole answer.
     pub(crate) async fn request<T: DeserializeOwned>(
         &self,
@@ -111,7 +127,7 @@ impl Channel {
                 Ok(answer.map(|body| Answer(Kind::Client(body))))
             }
             Way::Wire(wire) => {
-                let answer = Box::pin(wire.send(request)).await?;
+                let answer = Box::pin(wire.send(request, self.over)).await?;
                 Ok(answer.map(|body| Answer(Kind::Wire(body))))
             }
         }
@@ -135,6 +151,34 @@ impl Carry for Channel {
         let began = Began::of(&request);
         let answer = self.pass(request).await;
         began.ended(shared, answer.as_ref().ok().map(Response::status));
+        answer
+    }
+}
+
+/// A channel that ends with a connection: whoever answers over the next one may be somebody else.
+pub(crate) struct Tied {
+    channel: Channel,
+    is_unsent: AtomicBool,
+}
+
+impl Tied {
+    /// A `kube::Client` that goes this way.
+    pub(crate) fn client(&self, namespace: &str) -> kube::Client {
+        self.channel.client(namespace)
+    }
+
+    /// Whether something was not sent, because the connection was there no more.
+    pub(crate) fn is_unsent(&self) -> bool {
+        self.is_unsent.load(Ordering::Acquire)
+    }
+}
+
+impl Carry for Tied {
+    async fn carry(&self, request: Request<Sent>) -> Result<Response<Answer>, kube::Error> {
+        let answer = self.channel.carry(request).await;
+        if answer.as_ref().err().is_some_and(wire::is_elsewhere) {
+            self.is_unsent.store(true, Ordering::Release);
+        }
         answer
     }
 }

@@ -42,7 +42,7 @@ use crate::queue::{LaneId, Requeue};
 use crate::request::{ApiRequest, Outcome, Reason};
 use crate::state::Shared;
 
-pub(crate) use identity::is_meant;
+pub(crate) use identity::way_into;
 pub(crate) use settle::{LATE, UnconfirmedWrite};
 pub(crate) use throttle::Throttle;
 

@@ -32,7 +32,7 @@ const JSON: &str = "application/json";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
 
 /// What is not read of an answer: no object is as large.
-const LARGEST_ANSWER: usize = 16 * 1024 * 1024;
+pub(crate) const LARGEST_ANSWER: usize = 16 * 1024 * 1024;
 
 /// The longest that a server may ask us to wait.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_mins(5);
@@ -171,6 +171,8 @@ pub(crate) struct ApiRequest {
     accept: &'static str,
     /// What is read of the object in the answer.
     reads: Parts,
+    /// How much of the answer is read, in bytes: one with more is none.
+    most: usize,
     /// `X-Trace-Context`.
     pub(crate) context: String,
 }
@@ -189,6 +191,7 @@ impl ApiRequest {
             body,
             accept: JSON,
             reads: Parts::ALL,
+            most: LARGEST_ANSWER,
             context: String::new(),
         }
     }
@@ -306,6 +309,11 @@ impl ApiRequest {
         Self { reads, ..self }
     }
 
+    /// The same, whose answer has no more than so many bytes.
+    pub(crate) fn at_most(self, most: usize) -> Self {
+        Self { most, ..self }
+    }
+
     /// The same with what the trace is to know.
     pub(crate) fn traced(self, context: String) -> Self {
         Self { context, ..self }
@@ -346,7 +354,7 @@ impl ApiRequest {
                 let message = format!("no answer within {} s", timeout.as_secs());
                 Outcome::Unknown(Refused::unanswered("Timeout", message), None)
             }
-            ended = exchange(client, request) => match ended {
+            ended = exchange(client, request, self.most) => match ended {
                 Ok((409, _, body)) if self.is_yielding() => Outcome::Refused(said(409, &body)),
                 Ok((code, after, body)) => read(code, after, &body, self.reads),
                 Err(error) => Outcome::Unknown(Refused::unanswered("Unreachable", error), None),
@@ -355,15 +363,16 @@ impl ApiRequest {
     }
 }
 
-/// Sends a request; gives the code, how long to wait before the next, and the body.
+/// Sends a request; gives the code, how long to wait before the next, and the body, if that has no more than so many bytes.
 pub(crate) async fn exchange(
     client: &impl Carry,
     request: Request<Body>,
+    most: usize,
 ) -> Result<(u16, Option<Duration>, Bytes), String> {
     let response = client.carry(request).await.map_err(|e| e.to_string())?;
     let code = response.status().as_u16();
     let after = retry_after(response.headers());
-    let body = Limited::new(response.into_body(), LARGEST_ANSWER);
+    let body = Limited::new(response.into_body(), most);
     let body = body.collect().await.map_err(|e| e.to_string())?.to_bytes();
     Ok((code, after, body))
 }
@@ -440,6 +449,25 @@ mod tests {
         assert_eq!(
             super::read(200, None, b"{} {}", Parts::ALL).as_str(),
             "unknown"
+        );
+    }
+
+    #[tokio::test]
+    async fn an_answer_with_more_than_is_read_is_none() {
+        let service = tower::service_fn(|_: Request<Body>| async {
+            let said = json!({"said": "x".repeat(100)}).to_string();
+            Ok::<_, tower::BoxError>(http::Response::new(Body::from(said.into_bytes())))
+        });
+        let client = kube::Client::new(service, "default");
+        let ends = async |most: usize| {
+            let wanted = ApiRequest::discovery("/api").at_most(most);
+            wanted.send(&client, Duration::from_secs(5)).await
+        };
+        assert_eq!(ends(1_000).await.as_str(), "done");
+        let none = ends(100).await;
+        assert!(
+            matches!(&none, Outcome::Unknown(refused, _) if refused.is_unanswered()),
+            "{none:?}"
         );
     }
 

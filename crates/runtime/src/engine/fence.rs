@@ -380,6 +380,10 @@ impl Engine {
             return;
         }
         match bumped {
+            Bumped::All if self.suspect(cluster) => {
+                tracing::warn!(%cluster, "what was bumped may have been another cluster's; the former leader is waited for");
+                self.wait_instead(cluster, lease, epoch);
+            }
             Bumped::All => {
                 let mut state = self.shared.lock();
                 if let Some(known) = state.of_mut(cluster) {

@@ -42,6 +42,9 @@ impl Engine {
         {
             self.doubt(&key.cluster);
         }
+        if is_about_all(&news) {
+            self.suspect(&key.cluster);
+        }
         let is_list = matches!(news, News::Listed(..));
         let is_failure = matches!(news, News::Failed(_));
         let (turned, complete) = {
@@ -417,6 +420,14 @@ fn watch<'a>(state: &'a State, key: &WatchKey) -> Option<&'a WatchState> {
 fn watch_mut<'a>(state: &'a mut State, key: &WatchKey) -> Option<&'a mut WatchState> {
     let known = state.of_mut(&key.cluster)?;
     known.watches.get_mut(key).map(AsMut::as_mut)
+}
+
+/// Whether it may be told that objects are gone without a word about each.
+fn is_about_all(news: &News) -> bool {
+    matches!(
+        news,
+        News::Listing(_) | News::Listed(..) | News::Missing(_) | News::Hidden(_)
+    )
 }
 
 /// Whether a kind of a member can be done without, and is for now: it fails, and has for a while. Nobody waits for it then.

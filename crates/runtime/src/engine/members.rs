@@ -280,6 +280,8 @@ impl Engine {
             known.map(|known| {
                 known.run = run;
                 known.checked = None;
+                // Connections are counted anew.
+                known.over = None;
                 known.member.clone()
             })
         };

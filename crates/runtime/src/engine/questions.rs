@@ -11,6 +11,7 @@
 //! replica does not act any more; what is asked of the cluster ends by itself, because it may have changed something there.
 
 mod line;
+mod sure;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use crate::message::Message;
 use crate::outside::Still;
 use crate::state::Shared;
 use line::{Attempt, Ended, Line, Next};
+use sure::Sure;
 
 /// How many of all keys of a cluster: a cluster that does not answer keeps none of another from being asked.
 const IN_ALL: usize = 128;
@@ -210,9 +212,10 @@ impl Engine {
             question,
             attempt,
         } = next;
-        let (shared, gatherer) = (self.shared.clone(), self.gatherer_for(&key.cluster));
+        let side = Side::of(&question);
+        let (shared, gatherer) = (self.shared.clone(), self.gatherer_for(&key.cluster, side));
         let asked = Pending {
-            side: Side::of(&question),
+            side,
             history: shared.lock().history(&key.cluster),
             key: key.clone(),
             id: question.id.clone(),
@@ -238,13 +241,21 @@ impl Engine {
     }
 
     /// Who answers questions about a cluster.
-    fn gatherer_for(&self, cluster: &ClusterId) -> Arc<dyn Gather> {
+    fn gatherer_for(&self, cluster: &ClusterId, side: Side) -> Arc<dyn Gather> {
         if cluster.is_local() {
             return self.gatherer.clone();
         }
-        match self.clusters.get(cluster) {
-            Some(reached) => self.gatherer.elsewhere(reached.client.client("default")),
-            None => Arc::new(Nobody),
+        match (self.clusters.get(cluster), side) {
+            (Some(reached), Side::Inside) => Arc::new(Sure {
+                shared: self.shared.clone(),
+                inbox: self.sender.clone(),
+                gatherer: self.gatherer.clone(),
+                reached,
+            }),
+            (Some(reached), Side::Outside) => {
+                self.gatherer.elsewhere(reached.client.client("default"))
+            }
+            (None, _) => Arc::new(Nobody),
         }
     }
 

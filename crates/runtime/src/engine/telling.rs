@@ -10,10 +10,11 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
 use super::Engine;
+use crate::channel::Tied;
 use crate::clusters::Cluster;
 use crate::environment::after;
 use crate::events::{self, Slot, Telling, Untold};
-use crate::execute::is_meant;
+use crate::execute::way_into;
 use crate::journal;
 use crate::message::Message;
 use crate::request::{ApiRequest, Outcome, Reason};
@@ -149,10 +150,10 @@ impl Tell {
     /// Tells it; gives why none can be told in its namespace, if that is so.
     async fn run(&self) -> Option<Untold> {
         for attempt in 1..=TELLINGS {
-            if !self.is_meant(attempt).await {
+            let Some(way) = self.way(attempt).await else {
                 return Some(Untold::Elsewhere);
-            }
-            let wait = match self.once().await {
+            };
+            let wait = match self.once(&way).await {
                 Ok(untold) => return untold,
                 Err(asked) => asked,
             };
@@ -162,23 +163,26 @@ impl Tell {
         None
     }
 
-    /// Whether it may be told there. An event brings something into being, which needs no object to be there: so whoever answers is
+    /// The way to tell it there, if it may be. An event brings something into being, which needs no object to be there: so whoever answers is
     /// asked each time, and a member is told nothing again by a replica that does not lead any more.
-    async fn is_meant(&self, attempt: u32) -> bool {
+    async fn way(&self, attempt: u32) -> Option<Tied> {
         let (shared, cluster) = (&self.shared, &self.place.0);
         if cluster.is_local() {
-            return true;
+            return Some(self.cluster.client.over(None));
         }
         let leads = attempt == 1 || shared.holds(self.lease).is_some();
+        if !leads {
+            return None;
+        }
         let whose = (cluster, self.controller);
-        leads && is_meant(shared, &self.inbox, whose, &self.cluster).await
+        way_into(shared, &self.inbox, whose, &self.cluster).await
     }
 
     /// Tries once; no end of it if that is to be done again, after what the server asked for.
-    async fn once(&self) -> Result<Option<Untold>, Option<Duration>> {
+    async fn once(&self, way: &Tied) -> Result<Option<Untold>, Option<Duration>> {
         let (shared, client, wanted) = (&self.shared, &self.cluster.client, &self.wanted);
         let timeout = shared.settings.request_timeout;
-        let outcome = wanted.send(client, timeout).await;
+        let outcome = wanted.send(way, timeout).await;
         let rights = &self.cluster.rights;
         let outcome = rights.tell_apart(client, wanted, outcome, timeout);
         Ok(match outcome.await {

@@ -3,7 +3,7 @@
 //! Whatever changes or deletes an object names its uid, which no other cluster has. What brings an object into being does not: so
 //! before each plan is carried out, before each write of it, and before an event is told, the member is asked who it is, unless it has
 //! just said so. It is asked again whenever a watch of it has failed, because whoever takes its place ends the connections to it; and
-//! what it has said over another connection than the one that would be written over does not count.
+//! what it has said counts for the connection that it was said over: what is written goes over that one, or is not sent.
 
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use slipway_kernel::member::Member;
 use tokio::sync::mpsc;
 
 use super::Execution;
+use crate::channel::Tied;
 use crate::clusters::Cluster;
 use crate::engine::{Said, identify};
 use crate::message::Message;
@@ -55,50 +56,51 @@ impl Execution {
             return true;
         }
         match self.clusters.get(&self.key.cluster) {
-            Some(reached) => self.is_meant_by(&reached).await,
+            Some(reached) => self.way_into(&reached).await.is_some(),
             None => false,
         }
     }
 
-    /// Whether it may be written to over this connection. That costs nothing while it has just said who it is.
-    pub(super) async fn is_meant_by(&self, reached: &Cluster) -> bool {
+    /// The way to write to it, if it may be. That costs nothing while it has just said who it is.
+    pub(super) async fn way_into(&self, reached: &Cluster) -> Option<Tied> {
+        if self.key.cluster.is_local() {
+            return Some(reached.client.over(None));
+        }
         let whose = (&self.key.cluster, self.key.controller);
-        self.key.cluster.is_local() || is_meant(&self.shared, &self.inbox, whose, reached).await
+        way_into(&self.shared, &self.inbox, whose, reached).await
     }
 }
 
-/// Whether a member is the cluster that was confirmed to a controller: by what it has just said, or says now over this connection.
-/// What it says is told. Over a former connection nobody is asked: its credentials may be there no more.
-pub(crate) async fn is_meant(
+/// The way into a member that is the cluster that was confirmed to a controller: the connection over which it has just said so, or
+/// says so now. None if it is not, or cannot say. What it says is told. Over a former client nobody is asked: its credentials may be
+/// there no more.
+pub(crate) async fn way_into(
     shared: &Shared,
     inbox: &mpsc::UnboundedSender<Message>,
     (cluster, controller): (&ClusterId, &str),
     reached: &Cluster,
-) -> bool {
+) -> Option<Tied> {
     let (client, run) = (&reached.client, reached.run);
     let over = client.connection();
     let (member, doubts) = {
         let state = shared.lock();
-        let known = state.of(cluster);
-        let Some(membership) = known.and_then(|known| known.member.as_ref()) else {
-            return false;
-        };
+        let membership = state.of(cluster)?.member.as_ref()?;
         if membership.run != run {
-            return false;
+            return None;
         }
         if membership.is_fresh(FRESH, over) {
-            return membership.is_open_to(controller);
+            let is_open = membership.is_open_to(controller);
+            return is_open.then(|| client.over(over));
         }
-        let Some(member) = membership.named.get(controller) else {
-            return false;
-        };
+        let member = membership.named.get(controller)?;
         (member.clone(), membership.doubts.clone())
     };
     let timeout = shared.settings.request_timeout;
     let mut asked = Asked::now(run, &doubts, client);
     let mut said = identify(client, timeout).await;
-    if said.is_well() && doubts.last() != asked.doubts {
-        // It may have been another one's answer. Once: where doubts arise all the time, somebody has to begin.
+    if said.is_well() && (doubts.last() != asked.doubts || asked.over.is_none()) {
+        // It may have been another one's answer, or one over a connection that was only being made. Once: where doubts arise all the
+        // time, somebody has to begin.
         asked = Asked::now(run, &doubts, client);
         said = identify(client, timeout).await;
     }
@@ -106,10 +108,11 @@ pub(crate) async fn is_meant(
         // Nothing is done there until it answers, and it may be that this one question was lost: it is asked again at once.
         doubts.rise();
     }
-    let is_meant = is_confirmed(&member, &said);
+    let is_meant = is_confirmed(&member, &said) && asked.over.is_some();
+    let over = asked.over;
     // Nobody listens when the replica is about to end.
     let _ = inbox.send(Message::Attended(cluster.clone(), asked, said));
-    is_meant
+    is_meant.then(|| client.over(over))
 }
 
 fn is_confirmed(member: &Member, said: &Said) -> bool {

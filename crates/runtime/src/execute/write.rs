@@ -5,7 +5,11 @@ use slipway_kernel::identity::ObjectRef;
 use slipway_kernel::parts::{Part, Parts};
 
 use super::{Execution, StepResult, refused};
+use crate::clusters::Cluster;
 use crate::request::{ApiRequest, Outcome};
+
+/// How often a write is begun whose connection ends before it is sent.
+const ATTEMPTS: u32 = 2;
 
 impl Execution {
     /// Sends a write, unless this replica may not act any more or the batch has been stopped meanwhile. Into a member nothing is
@@ -22,28 +26,9 @@ impl Execution {
         let Ok(_slot) = cluster.slots.acquire().await else {
             return Err(StepResult::Deposed);
         };
-        if self.is_stopped() {
-            return Err(StepResult::Deposed);
-        }
-        if !self.is_meant_by(&cluster).await {
-            return Err(StepResult::Unidentified);
-        }
-        let controller = self.key.controller;
-        let leads = self
-            .shared
-            .leads_in(self.lease, &object.cluster, controller);
-        let Some(epoch) = leads.filter(|_| !self.is_stopped()) else {
-            return Err(StepResult::Deposed);
-        };
-        let wanted = wanted.traced(self.context(epoch, purpose));
-        let wanted = wanted.reading(self.reads(object));
+        let (wanted, outcome, epoch) = self.send(object, wanted, (&cluster, purpose)).await?;
         let timeout = self.shared.settings.request_timeout;
-        let before = self.known(object);
-        let outcome = wanted.send(&cluster.client, timeout).await;
-        if !object.cluster.is_local() {
-            // In members nobody asks for the newest version now and then.
-            self.compare(object, before, &outcome);
-        }
+        let controller = self.key.controller;
         let rights = &cluster.rights;
         let outcome = rights.tell_apart(&cluster.client, &wanted, outcome, timeout);
         let outcome = outcome.await;
@@ -72,6 +57,43 @@ impl Execution {
             }
         }
         Ok(outcome)
+    }
+
+    /// Sends it over the connection over which the member has said who it is, and tries once more where that one has ended before
+    /// anything was sent. Gives it with its answer, and the leadership that it was sent in.
+    async fn send(
+        &self,
+        object: &ObjectRef,
+        wanted: ApiRequest,
+        (cluster, purpose): (&Cluster, Purpose),
+    ) -> Result<(ApiRequest, Outcome, i64), StepResult> {
+        let shared = &self.shared;
+        let (timeout, controller) = (shared.settings.request_timeout, self.key.controller);
+        let mut wanted = wanted.reading(self.reads(object));
+        for _ in 0..ATTEMPTS {
+            if self.is_stopped() {
+                return Err(StepResult::Deposed);
+            }
+            let Some(way) = self.way_into(cluster).await else {
+                return Err(StepResult::Unidentified);
+            };
+            let leads = shared.leads_in(self.lease, &object.cluster, controller);
+            let Some(epoch) = leads.filter(|_| !self.is_stopped()) else {
+                return Err(StepResult::Deposed);
+            };
+            wanted = wanted.traced(self.context(epoch, purpose));
+            let before = self.known(object);
+            let outcome = wanted.send(&way, timeout).await;
+            if way.is_unsent() {
+                continue;
+            }
+            if !object.cluster.is_local() {
+                // In members nobody asks for the newest version now and then.
+                self.compare(object, before, &outcome);
+            }
+            return Ok((wanted, outcome, epoch));
+        }
+        Err(StepResult::Unidentified)
     }
 
     /// What is read of the answer to a write: who wrote which field only where a store wants to know it, because that may be the larger

@@ -10,7 +10,7 @@ use slipway_kernel::Purpose;
 use slipway_kernel::fact::{Answer, Question, Request as Asked};
 
 use super::Sender;
-use crate::request::{FIELD_MANAGER, exchange};
+use crate::request::{FIELD_MANAGER, LARGEST_ANSWER, exchange};
 use crate::rights::Rights;
 
 /// The API of one cluster.
@@ -74,7 +74,7 @@ impl Api {
             Ok(request) => request,
             Err(why) => return Answer::unreachable(why),
         };
-        match exchange(&self.client, request).await {
+        match exchange(&self.client, request, LARGEST_ANSWER).await {
             Ok((code, _, body)) => Answer::Said {
                 code,
                 body: String::from_utf8_lossy(&body).into_owned(),

@@ -1,8 +1,8 @@
 //! The one connection to a member: HTTP/2 over TLS, made when it is first needed, and again when it has ended.
 //!
 //! One task keeps it going; requests and streams are h2's own, without queues and tasks of theirs. Nothing is sent twice: what was
-//! on its way when a connection ended has no answer. A member that says nothing while something is open is asked whether it is there,
-//! and a connection that nobody uses is closed.
+//! on its way when a connection ended has no answer. What is meant for one connection goes over no other. A member that says nothing
+//! while something is open is asked whether it is there, and a connection that nobody uses is closed.
 
 use std::convert::Infallible;
 use std::io;
@@ -22,6 +22,7 @@ use http::{HeaderName, HeaderValue, Request, Response, Uri};
 use hyper::body::{Body, Frame};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Mutex, oneshot};
+use tokio::task::coop::poll_proceed;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::line::Stream;
@@ -61,6 +62,16 @@ pub(crate) struct Wire {
     open: Mutex<Option<Open>>,
     /// How many connections there have been.
     made: AtomicU64,
+}
+
+/// Nothing was sent.
+#[derive(Debug, thiserror::Error)]
+#[error("the connection that it was meant for is there no more")]
+struct Elsewhere;
+
+/// Whether nothing was sent, because it would have gone over another connection than the one that it was meant for.
+pub(crate) fn is_elsewhere(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Service(error) if error.is::<Elsewhere>())
 }
 
 /// A connection, as those see it who use it.
@@ -185,10 +196,11 @@ impl Wire {
         Some(self.made.load(Ordering::Acquire) + u64::from(!is_standing))
     }
 
-    /// Sends a request; gives the answer as soon as its head is there.
+    /// Sends a request, over the connection of this number if one is said; gives the answer as soon as its head is there.
     pub(crate) async fn send(
         self: &Arc<Self>,
         request: Request<kube::client::Body>,
+        over: Option<u64>,
     ) -> Result<Response<Answer>, kube::Error> {
         let (head, body) = request.into_parts();
         let body = body.collect_bytes().await?;
@@ -200,7 +212,7 @@ impl Wire {
             headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
         }
         let failed = |error: h2::Error| kube::Error::Service(Box::new(error));
-        let (mut sender, using) = self.sender().await.map_err(boxed)?;
+        let (mut sender, using) = self.sender(over).await?;
         let (answer, mut rest) = sender.send_request(head, body.is_empty()).map_err(failed)?;
         drop(sender);
         if !body.is_empty() {
@@ -221,21 +233,32 @@ impl Wire {
             .build()
     }
 
-    /// Somebody to give a request to, on the connection that there is, or on one that is made now.
-    async fn sender(self: &Arc<Self>) -> io::Result<(SendRequest<Bytes>, Use)> {
+    /// Somebody to give a request to, on the connection that there is, or on one that is made now: of this number, if one is said.
+    async fn sender(
+        self: &Arc<Self>,
+        over: Option<u64>,
+    ) -> Result<(SendRequest<Bytes>, Use), kube::Error> {
         let mut open = self.open.lock().await;
+        let made = self.made.load(Ordering::Acquire);
+        let is_meant = |number: u64| match over {
+            Some(over) if over != number => Err(kube::Error::Service(Box::new(Elsewhere))),
+            _ => Ok(()),
+        };
         if let Some(known) = open.as_ref()
             && let Ok(sender) = known.sender.clone().ready().await
         {
+            is_meant(made)?;
             return Ok((sender, Use::of(&known.life)));
         }
         *open = None;
+        is_meant(made + 1)?;
         let connecting = async { shaken((self.dial)().await?).await.map_err(io::Error::other) };
-        let connecting = timeout(self.patience, connecting);
-        let (sender, connection) = connecting.await.map_err(|_| {
+        let connected = timeout(self.patience, connecting).await;
+        let connected = connected.unwrap_or_else(|_| {
             let why = format!("no connection within {:?}", self.patience);
-            io::Error::new(io::ErrorKind::TimedOut, why)
-        })??;
+            Err(io::Error::new(io::ErrorKind::TimedOut, why))
+        });
+        let (sender, connection) = connected.map_err(boxed)?;
         self.made.fetch_add(1, Ordering::AcqRel);
         let (life, (wanted, unwanted)) = (Arc::new(Life::new()), oneshot::channel());
         let using = Use::of(&life);
@@ -358,7 +381,11 @@ impl Body for Answer {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, kube::Error>>> {
-        let data = match ready!(self.stream.poll_data(cx)) {
+        // What comes without end, if only in crumbs, takes nobody else's turn.
+        let turn = ready!(poll_proceed(cx));
+        let told = ready!(self.stream.poll_data(cx));
+        turn.made_progress();
+        let data = match told {
             None => return Poll::Ready(None),
             Some(Ok(data)) => data,
             Some(Err(error)) => {

@@ -77,6 +77,8 @@ pub(crate) struct Membership {
     /// Over which connection it last answered.
     pub(crate) over: Option<u64>,
     pub(crate) doubts: Arc<Doubts>,
+    /// The last doubt that an answer has ended.
+    ended: u64,
     /// The last doubt that nothing is planned before the end of: something was seen that another cluster would show.
     distrust: Option<u64>,
     /// When it last did not answer, if it has not answered since.
@@ -104,6 +106,7 @@ impl Membership {
             checked: None,
             over: None,
             doubts: Arc::default(),
+            ended: 0,
             distrust: None,
             lost: None,
             seen: None,
@@ -163,6 +166,19 @@ impl Membership {
         self.distrust = Some(self.doubt());
     }
 
+    /// What it tells now comes over this connection, or comes while there is a doubt: it may be another cluster's, and then nothing is
+    /// planned before it has said that it is not. Gives whether that is so.
+    pub(crate) fn suspect(&mut self, over: Option<u64>) -> bool {
+        let is_other = over.is_none() || over != self.over;
+        if is_other {
+            self.distrust();
+        } else if self.doubts.last() > self.ended {
+            // It is being asked.
+            self.distrust = Some(self.doubts.last());
+        }
+        self.is_distrusted()
+    }
+
     /// Whether it has yet to be asked since something was seen that another cluster would show.
     pub(crate) fn is_distrusted(&self) -> bool {
         self.distrust.is_some()
@@ -179,6 +195,7 @@ impl Membership {
         if self.distrust.is_some_and(|number| number <= doubts) {
             self.distrust = None;
         }
+        self.ended = self.ended.max(doubts);
         let is_sure = is_known && self.doubts.last() == doubts;
         self.checked = is_sure.then(Instant::now);
     }

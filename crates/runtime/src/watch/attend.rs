@@ -41,13 +41,15 @@ impl Ear {
         }
     }
 
-    /// Waits before a stream is opened, if those before it were closed at once: the next one is opened without a pause, and
-    /// without a word.
+    /// Waits before a stream is opened, if those before it were closed at once, or as soon as they had told something: the next one is
+    /// opened without a pause, and without a word.
     async fn pause(&self) {
         if let Some(wait) = self.control.shunned() {
             let failure = Failure::closed_at_once();
             self.control.fail(&failure);
             self.tell(News::Failed(failure));
+            sleep(wait).await;
+        } else if let Some(wait) = self.control.hasty() {
             sleep(wait).await;
         }
     }

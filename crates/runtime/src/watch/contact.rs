@@ -34,6 +34,8 @@ const MAX_HEAD_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A stream that ends within this time, without a word, was closed at once.
 const BRIEF: Duration = Duration::from_secs(1);
+/// So many streams in a row may end so soon, each with a word, before the next one is waited with.
+const HASTY: u32 = 5;
 
 /// How a watch is doing, and how it is told to begin again.
 #[derive(Debug)]
@@ -63,6 +65,8 @@ struct Contact {
     opened: Option<Instant>,
     /// How many streams in a row were closed at once.
     brief: u32,
+    /// How many in a row ended as soon as they were opened, whatever they told before.
+    hasty: u32,
     /// Whether nothing is under way, because something failed a moment ago.
     is_pausing: bool,
     late: u32,
@@ -99,6 +103,7 @@ impl Control {
                 failing: None,
                 opened: None,
                 brief: 0,
+                hasty: 0,
                 is_pausing: false,
                 late: 0,
             }),
@@ -195,6 +200,11 @@ impl Control {
     pub(super) fn ended(&self, is_mute: bool) {
         let mut contact = self.contact();
         let is_brief = contact.opened.is_some_and(|at| at.elapsed() < BRIEF);
+        contact.hasty = if is_brief {
+            contact.hasty.saturating_add(1)
+        } else {
+            0
+        };
         contact.brief = if is_mute && is_brief {
             contact.brief.saturating_add(1)
         } else {
@@ -211,6 +221,13 @@ impl Control {
     pub(super) fn shunned(&self) -> Option<Duration> {
         let times = self.contact().shunned()?;
         Some(BACKOFF.after(times))
+    }
+
+    /// How long to wait before a stream is opened, where many before it ended as soon as they had told something. That is no failure,
+    /// and yet nobody may be asked as often as he answers.
+    pub(super) fn hasty(&self) -> Option<Duration> {
+        let times = self.contact().hasty.checked_sub(HASTY)?;
+        Some(BACKOFF.after(times.saturating_add(1)))
     }
 
     /// All that was asked for has come. One page of a list is not all: the next one may take as long.
@@ -414,6 +431,29 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A bookmark on each is a word, and a server that ends all streams after it would be asked without a pause.
+    #[tokio::test(start_paused = true)]
+    async fn streams_that_end_as_soon_as_they_have_told_something_are_opened_with_pauses() {
+        let control = Control::new(1);
+        let turn = || {
+            control.open();
+            control.hear_stream();
+            control.ended(false);
+            control.close();
+            assert_eq!(control.shunned(), None);
+            control.hasty().map(|wait| wait.as_secs())
+        };
+        for _ in 1..HASTY {
+            assert_eq!(turn(), None);
+        }
+        let waits: Vec<Option<u64>> = (0..5).map(|_| turn()).collect();
+        assert_eq!(waits, [Some(1), Some(2), Some(4), Some(8), Some(8)]);
+        control.open();
+        tokio::time::sleep(BRIEF).await;
+        control.ended(false);
+        assert_eq!(control.hasty(), None);
+    }
 
     #[test]
     fn a_watch_in_the_place_of_another_one_makes_the_lists_that_were_asked_for() {

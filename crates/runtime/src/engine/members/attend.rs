@@ -38,6 +38,10 @@ const DISCOVER: Duration = Duration::from_mins(10);
 /// The namespace by whose uid a cluster is known: it is made with the cluster, and nobody can delete it.
 const SYSTEM: &str = "kube-system";
 
+/// An answer to the question which cluster it is has no more bytes than this: it may come each second, and whoever reads it does nothing
+/// else meanwhile.
+const LARGEST: usize = 1 << 20;
+
 /// What a member says to the question which cluster it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Said {
@@ -63,7 +67,8 @@ impl Said {
 /// Asks a member which cluster it is.
 pub(crate) async fn identify(client: &Channel, timeout: Duration) -> Said {
     let object = ObjectRef::local(kinds::NAMESPACE, "", SYSTEM);
-    let wanted = ApiRequest::get(&object).traced(format!("purpose={IDENTITY}"));
+    let wanted = ApiRequest::get(&object).at_most(LARGEST);
+    let wanted = wanted.traced(format!("purpose={IDENTITY}"));
     match wanted.send(client, timeout).await {
         Outcome::Done(value) => {
             let uid = Meta::of(&value).uid;

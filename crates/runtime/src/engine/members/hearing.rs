@@ -192,6 +192,28 @@ mod tests {
         assert!(member.checked.is_some());
     }
 
+    /// What is told over a connection that was made since, or while there is a doubt, may be told by whoever has taken its place.
+    #[test]
+    fn what_a_member_lists_is_its_own_once_it_has_said_over_that_connection_which_cluster_it_is() {
+        let mut member = member();
+        member.over = Some(1);
+        say(&mut member, uid("a"));
+        assert!(!member.suspect(Some(1)));
+        for told in [Some(2), None] {
+            assert!(member.suspect(told), "{told:?}");
+            assert!(member.is_distrusted());
+            say(&mut member, uid("a"));
+            assert!(!member.is_distrusted() && !member.suspect(Some(1)));
+        }
+        let before = member.doubts.last();
+        member.doubt();
+        hear(&mut member, before, uid("a"), Timestamp::UNIX_EPOCH);
+        assert!(member.suspect(Some(1)), "it was asked before the doubt");
+        // One that does not say which it is has been asked as well.
+        say(&mut member, Said::Forbidden("no right".to_owned()));
+        assert!(!member.suspect(Some(1)));
+    }
+
     /// Two capabilities name one cluster, each by an object of its own. What a person says of one object says nothing of the other.
     #[test]
     fn each_capability_writes_only_where_its_own_object_was_confirmed() {

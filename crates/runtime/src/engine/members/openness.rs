@@ -98,6 +98,25 @@ impl Engine {
         site.returning = lists.collect();
     }
 
+    /// A member says what there is of a kind, or that there is none. If that may be another cluster's answer, nothing is planned on it
+    /// before it is known whose it is: not at home either, where what is not in it would count as gone. Gives whether it may be.
+    pub(in crate::engine) fn suspect(&mut self, cluster: &ClusterId) -> bool {
+        let reached = self.clusters.get(cluster).filter(|_| !cluster.is_local());
+        let Some(reached) = reached else {
+            return false;
+        };
+        let over = reached.client.connection();
+        let is_suspect = {
+            let mut state = self.shared.lock();
+            let member = state.member_mut(cluster);
+            member.is_some_and(|member| member.suspect(over))
+        };
+        if is_suspect {
+            self.hold(cluster);
+        }
+        is_suspect
+    }
+
     /// Ends the watches of a member. What they have shown stays to be seen, and nothing is decided on it.
     pub(super) fn close_member(&mut self, cluster: &ClusterId) {
         self.hold(cluster);

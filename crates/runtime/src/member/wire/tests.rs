@@ -11,8 +11,16 @@ use tokio::time::sleep;
 
 use super::*;
 
+mod meant;
+
+/// Which cluster it says it is.
+const UID: &str = "north-itself";
+
 /// A large answer: more than may be on its way.
 const LARGE: usize = 2 << 20;
+
+/// Frames with next to nothing in them, before an answer.
+const CRUMBS: usize = 1_000;
 
 /// Somebody who answers, at the other ends of all connections.
 #[derive(Clone, Default)]
@@ -96,9 +104,16 @@ fn answered(
 ) -> Option<h2::SendStream<Bytes>> {
     let mut body = answer.send_response(Response::new(()), false).ok()?;
     let path = request.uri().path();
+    if path.ends_with("crumbs") {
+        for _ in 0..CRUMBS {
+            body.send_data(Bytes::from_static(b" "), false).ok()?;
+        }
+    }
     let is_stream = path.ends_with("stream");
     let said = if path.ends_with("large") {
         Bytes::from(vec![b'x'; LARGE])
+    } else if path.ends_with("kube-system") {
+        format!(r#"{{"metadata": {{"uid": "{UID}"}}}}"#).into()
     } else {
         Bytes::from_static(b"said")
     };
@@ -120,7 +135,7 @@ fn get(path: &'static str) -> Request<kube::client::Body> {
 
 /// Asks, and reads all that is said.
 async fn ask(wire: &Arc<Wire>) -> Bytes {
-    let answer = wire.send(get("/api?limit=1")).await.unwrap();
+    let answer = wire.send(get("/api?limit=1"), None).await.unwrap();
     answer.into_body().collect().await.unwrap().to_bytes()
 }
 
@@ -141,7 +156,7 @@ async fn requests_share_a_connection_and_say_where_they_go_and_whose_they_are() 
     let request = Request::post("/api")
         .body(kube::client::Body::from(b"{}".to_vec()))
         .unwrap();
-    wire.send(request).await.unwrap();
+    wire.send(request, None).await.unwrap();
     assert_eq!(count(&server.made), 1);
     let first = told.recv().await.unwrap();
     let uri = "https://north.example:6443/clusters/north/api?limit=1";
@@ -159,7 +174,7 @@ async fn requests_share_a_connection_and_say_where_they_go_and_whose_they_are() 
 async fn a_connection_that_has_ended_is_made_anew() {
     let (server, (tell, _told)) = (Server::default(), mpsc::unbounded_channel());
     let wire = server.wire(tell);
-    let stream = wire.send(get("/stream")).await.unwrap();
+    let stream = wire.send(get("/stream"), None).await.unwrap();
     server.ends.notify_one();
     secs(1).await;
     let mut stream = stream.into_body();
@@ -176,7 +191,7 @@ async fn a_connection_that_has_ended_is_made_anew() {
 async fn what_is_under_way_goes_on_where_no_more_is_taken_and_the_rest_goes_elsewhere() {
     let (server, (tell, _told)) = (Server::default(), mpsc::unbounded_channel());
     let wire = server.wire(tell);
-    let mut stream = wire.send(get("/stream")).await.unwrap().into_body();
+    let mut stream = wire.send(get("/stream"), None).await.unwrap().into_body();
     assert!(matches!(stream.frame().await, Some(Ok(_))));
     server.retires.notify_one();
     secs(1).await;
@@ -199,9 +214,9 @@ async fn whoever_gives_up_before_there_is_room_takes_none() {
     let (tell, _told) = mpsc::unbounded_channel();
     let wire = server.wire(tell);
     ask(&wire).await;
-    let stream = wire.send(get("/stream")).await.unwrap();
+    let stream = wire.send(get("/stream"), None).await.unwrap();
     for _ in 0..5 {
-        let answer = timeout(Duration::from_secs(1), wire.send(get("/api"))).await;
+        let answer = timeout(Duration::from_secs(1), wire.send(get("/api"), None)).await;
         assert!(answer.is_err(), "there is no room");
     }
     drop(stream);
@@ -227,6 +242,30 @@ async fn what_is_sent_next_goes_over_the_connection_that_is_named() {
     assert_eq!(wire.number(), Some(3), "nobody used it");
 }
 
+/// Whoever was asked over a connection who it is need not be who answers over the next one.
+#[tokio::test(start_paused = true)]
+async fn what_is_meant_for_a_connection_goes_over_no_other() {
+    let (server, (tell, told)) = (Server::default(), mpsc::unbounded_channel());
+    let wire = server.wire(tell);
+    ask(&wire).await;
+    assert!(wire.send(get("/api"), Some(1)).await.is_ok());
+    let other = wire.send(get("/api"), Some(2)).await.err().unwrap();
+    assert!(is_elsewhere(&other));
+    server.ends.notify_one();
+    secs(1).await;
+    for _ in 0..2 {
+        let late = wire.send(get("/api"), Some(1)).await.err().unwrap();
+        assert!(is_elsewhere(&late));
+        assert_eq!(wire.number(), Some(2), "none was made for it");
+    }
+    assert_eq!((count(&server.made), told.len()), (1, 2));
+    ask(&wire).await;
+    assert!(wire.send(get("/api"), Some(2)).await.is_ok());
+    let late = wire.send(get("/api"), Some(1)).await.err().unwrap();
+    assert!(is_elsewhere(&late));
+    assert_eq!((count(&server.made), told.len()), (2, 4));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_nobody_uses_is_closed_and_one_with_a_stream_is_not() {
     let (server, (tell, _told)) = (Server::default(), mpsc::unbounded_channel());
@@ -238,7 +277,7 @@ async fn a_connection_that_nobody_uses_is_closed_and_one_with_a_stream_is_not() 
     assert_eq!(count(&server.open), 1);
     secs(15).await;
     assert_eq!(count(&server.open), 0);
-    let stream = wire.send(get("/stream")).await.unwrap();
+    let stream = wire.send(get("/stream"), None).await.unwrap();
     assert_eq!((count(&server.made), count(&server.open)), (2, 1));
     secs(3_600).await;
     assert_eq!((count(&server.made), count(&server.open)), (2, 1));
@@ -251,7 +290,7 @@ async fn a_connection_that_nobody_uses_is_closed_and_one_with_a_stream_is_not() 
 async fn a_member_that_says_nothing_is_asked_and_given_up() {
     let (server, (tell, _told)) = (Server::default(), mpsc::unbounded_channel());
     let wire = server.wire(tell);
-    let mut stream = wire.send(get("/stream")).await.unwrap().into_body();
+    let mut stream = wire.send(get("/stream"), None).await.unwrap().into_body();
     assert!(matches!(stream.frame().await, Some(Ok(_))));
     secs(590).await;
     server.is_mute.store(true, Ordering::SeqCst);
@@ -269,13 +308,13 @@ async fn a_member_that_says_nothing_is_asked_and_given_up() {
 async fn a_member_that_is_asked_in_vain_again_and_again_is_given_up() {
     let (server, (tell, _told)) = (Server::default(), mpsc::unbounded_channel());
     let wire = server.wire(tell);
-    let mut stream = wire.send(get("/stream")).await.unwrap().into_body();
+    let mut stream = wire.send(get("/stream"), None).await.unwrap().into_body();
     assert!(matches!(stream.frame().await, Some(Ok(_))));
     server.is_mute.store(true, Ordering::SeqCst);
     let began = Instant::now();
     let asking = async {
         for _ in 0..60 {
-            let answer = timeout(Duration::from_secs(10), wire.send(get("/api"))).await;
+            let answer = timeout(Duration::from_secs(10), wire.send(get("/api"), None)).await;
             assert!(!matches!(answer, Ok(Ok(_))));
             secs(1).await;
         }
@@ -298,7 +337,7 @@ async fn a_member_that_is_asked_in_vain_now_and_then_is_given_up() {
     ask(&wire).await;
     server.is_mute.store(true, Ordering::SeqCst);
     for _ in 0..3 {
-        let answer = timeout(Duration::from_secs(1), wire.send(get("/api"))).await;
+        let answer = timeout(Duration::from_secs(1), wire.send(get("/api"), None)).await;
         assert!(answer.is_err(), "nobody says anything");
         secs(29).await;
     }
@@ -317,7 +356,7 @@ async fn what_is_given_up_is_ended_at_the_other_end() {
     let request = Request::post("/stream")
         .body(kube::client::Body::from(b"{}".to_vec()))
         .unwrap();
-    let stream = wire.send(request).await.unwrap();
+    let stream = wire.send(request, None).await.unwrap();
     let mut asked = told.recv().await.unwrap().into_body();
     assert_eq!(&asked.data().await.unwrap().unwrap()[..], b"{}");
     drop(stream);
@@ -335,13 +374,13 @@ async fn answers_of_any_size_are_read_one_after_the_other() {
     let wire = server.wire(tell);
     let asking = async {
         for _ in 0..8 {
-            let answer = wire.send(get("/large")).await.unwrap();
+            let answer = wire.send(get("/large"), None).await.unwrap();
             let said = answer.into_body().collect().await.unwrap().to_bytes();
             assert_eq!(said.len(), LARGE);
         }
         // What was not read gives its room back as well.
         for _ in 0..8 {
-            let answer = wire.send(get("/large")).await.unwrap();
+            let answer = wire.send(get("/large"), None).await.unwrap();
             assert!(matches!(answer.into_body().frame().await, Some(Ok(_))));
         }
         ask(&wire).await;
@@ -352,10 +391,30 @@ async fn answers_of_any_size_are_read_one_after_the_other() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_answer_in_crumbs_takes_nobody_elses_turn() {
+    let (server, (tell, _told)) = (Server::default(), mpsc::unbounded_channel());
+    let wire = server.wire(tell);
+    let answer = wire.send(get("/crumbs"), None).await.unwrap();
+    let mut body = answer.into_body();
+    secs(1).await;
+    let taken = poll_fn(|cx| {
+        let mut taken = 0;
+        while let Poll::Ready(Some(Ok(_))) = Pin::new(&mut body).poll_frame(cx) {
+            taken += 1;
+        }
+        Poll::Ready(taken)
+    });
+    let taken: usize = taken.await;
+    assert!((1..CRUMBS).contains(&taken), "{taken} in one turn");
+    let rest = body.collect().await.unwrap().to_bytes();
+    assert_eq!(rest.len(), CRUMBS - taken + "said".len());
+}
+
+#[tokio::test(start_paused = true)]
 async fn nothing_is_left_of_a_way_that_nobody_has_any_more() {
     let (server, (tell, _told)) = (Server::default(), mpsc::unbounded_channel());
     let wire = server.wire(tell);
-    let stream = wire.send(get("/stream")).await.unwrap();
+    let stream = wire.send(get("/stream"), None).await.unwrap();
     ask(&wire).await;
     drop(wire);
     secs(1).await;
@@ -371,7 +430,7 @@ async fn who_cannot_be_reached_in_time_is_not_waited_for() {
     let address = Uri::from_static("https://north.example");
     let wire = Wire::new((dial, Duration::from_secs(10)), &address, Vec::new());
     let error = Arc::new(wire.unwrap())
-        .send(get("/api"))
+        .send(get("/api"), None)
         .await
         .err()
         .unwrap();

@@ -89,6 +89,37 @@ fn a_member_that_says_again_which_one_it_is_goes_on_at_once() {
     });
 }
 
+/// Its lists are there before it says which cluster it is. By them all that the former one has would be gone, also to plans at home.
+#[test]
+fn what_another_cluster_behind_the_same_name_lists_is_not_taken_for_what_the_member_has() {
+    virtually(async {
+        let (fleet, replica, _) = Fleet::running().await;
+        secs(20).await;
+        let other = Stage::seeded(99).await;
+        // Its versions are newer, so that they tell nothing.
+        for number in 0..200 {
+            other.map(&format!("other-{number}"), json!({})).await;
+        }
+        other.map(NAME, json!({"have": "other"})).await;
+        let maps = Match {
+            agent: "one".to_owned(),
+            resource: "/configmaps".to_owned(),
+            ..Match::default()
+        };
+        let faults = other.cluster.faults();
+        faults.add_watch(maps, Frequency::once(), WatchFault::Gone);
+        let late = Fault::Delay(Duration::from_secs(6));
+        faults.add(super::silence::identity(), Frequency::always(), late);
+        fleet.lines.lead(BAD, &other.cluster);
+        secs(4).await;
+        let lists = |record: &Record| record.agent == "one" && record.verb == "list";
+        assert!(!other.records(lists).is_empty(), "it was not listed");
+        let known = replica.view.facts().members[&ClusterId::remote(BAD)].clone();
+        assert!(!known.synced, "home takes it for the member");
+        fleet.until_state(BAD, "ClusterReplaced", 60).await;
+    });
+}
+
 /// An event needs no object to be there, and would be told to whoever answers.
 #[test]
 fn nothing_is_told_in_another_cluster_behind_the_same_name() {
@@ -104,6 +135,28 @@ fn nothing_is_told_in_another_cluster_behind_the_same_name() {
         fleet.patch(BAD, json!({"data": {"tells": "second"}})).await;
         secs(60).await;
         assert_eq!(told(&other), 0);
+    });
+}
+
+/// A question may change something, and its answer is a fact of whoever gives it.
+#[test]
+fn nothing_is_asked_of_another_cluster_behind_the_same_name() {
+    virtually(async {
+        let (fleet, _replica, _) = Fleet::running().await;
+        secs(20).await;
+        let asked = |stage: &Stage| {
+            let asked = stage.records(|r| r.verb == "get" && r.name == "who");
+            asked.len()
+        };
+        let other = Stage::seeded(99).await;
+        for stage in [&fleet.members[BAD], &other] {
+            stage.map("who", json!({"who": "anybody"})).await;
+        }
+        fleet.lines.set(BAD, Mode::Slow(Duration::from_secs(5)));
+        fleet.lines.lead(BAD, &other.cluster);
+        fleet.patch(BAD, json!({"data": {"asks": "yes"}})).await;
+        secs(60).await;
+        assert_eq!((asked(&fleet.members[BAD]), asked(&other)), (0, 0));
     });
 }
 
