@@ -73,8 +73,8 @@ impl Places {
         let (former, kind) = (self.former.clone(), self.kind.clone());
         let written = Self::of_spec(spec);
         let wanted = Self {
-            former,
             kind,
+            former,
             ..written
         };
         *self == wanted
