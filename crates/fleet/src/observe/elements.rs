@@ -248,9 +248,9 @@ mod tests {
         let all: Vec<_> = (0..MANY).map(of).collect();
         assert!(shelf().len() >= MANY);
         drop(all);
-        // Others test beside this.
+        // Others test beside this, with some thousands.
         let known = shelf().len();
-        assert!(known < 1_000, "{known}");
+        assert!(known < MANY / 2, "{known}");
     }
 
     /// Whoever made the same at the same time has another place than what goes.

@@ -363,7 +363,9 @@ fn a_kind_of_a_member_that_was_asked_for_later_and_cannot_be_read_holds_nothing_
         let before = beginnings();
         assert!(before > 0);
         secs(120).await;
-        assert_eq!(beginnings(), before);
+        // Once it is asked which cluster it is, because streams of it have ended.
+        let since = beginnings() - before;
+        assert!(since <= 1, "{since}");
         fleet.follow(&[BAD], "2").await;
     });
 }
