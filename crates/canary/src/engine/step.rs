@@ -126,7 +126,8 @@ impl Look<'_> {
     fn unready(&self) -> Option<Next> {
         let readiness = &self.sight.target.state();
         if readiness.is_ready() {
-            let is_routed = self.sight.routing.is_at(self.run.weights());
+            // Not as long as a step waits for replicas to be divided: nothing is done while the run changes.
+            let is_routed = self.unrouted(self.run.weights()).is_none();
             let is_held = self.run.due.is_some() && self.run.held_since.is_some();
             let is_over = is_routed && is_held;
             return is_over.then(|| self.change(|run| run.held_since = None));

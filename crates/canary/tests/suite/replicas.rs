@@ -179,6 +179,33 @@ fn r19_a_rollback_takes_the_traffic_at_once_and_gives_the_replicas_back() {
 }
 
 #[test]
+fn pods_that_take_longer_than_an_interval_hold_up_their_step_and_no_more() {
+    let mut cluster = started(&divided(&[20, 50]));
+    cluster.push("web:2");
+    settled(&mut cluster);
+    assert_eq!((weight(&cluster), cluster.led()), (20, (2, 5)));
+    cluster.heals = false;
+    cluster.now += std::time::Duration::from_secs(10);
+    cluster.pass();
+    while sizes(&cluster) != (4, 5) {
+        cluster.pass();
+    }
+    // Those that were there are, and the two others are not yet. It is measured and found good meanwhile.
+    let slow = json!({"status": {"availableReplicas": 2}});
+    cluster.change("Deployment", "web", &slow);
+    for _ in 0..3 {
+        settled(&mut cluster);
+        assert_eq!((weight(&cluster), cluster.led()), (50, (2, 5)));
+        cluster.now += std::time::Duration::from_secs(10);
+    }
+    cluster.heals = true;
+    cluster.controllers();
+    story(&mut cluster);
+    assert_eq!(cluster.image("web-primary"), "web:2");
+    assert_eq!(sizes(&cluster), (0, 7));
+}
+
+#[test]
 fn a_version_in_the_middle_gets_no_more_than_its_own_share() {
     let mut cluster = started(&divided(&[10, 50]));
     cluster.push("web:2");
