@@ -121,6 +121,16 @@ fn strangers(scene: &Scene<'_>, canary: &Canary<'_>, service: &Image, sides: [&I
     selected.count()
 }
 
+/// Whether replicas are not divided by the weight yet, where their numbers are the weights: together they are more than there were.
+pub(super) fn is_undivided(scene: &Scene<'_>, canary: &Canary<'_>) -> bool {
+    let mut known = scene.canaries().filter(Canary::is_by_pods);
+    let remembered = known.find(|one| one.object == canary.object);
+    let sizes = [canary.target(), canary.primary()];
+    let sizes = sizes.iter().filter_map(|name| scene.workload(canary, name));
+    let all: i64 = sizes.map(size).sum();
+    remembered.is_some_and(|known| all > known.image.number("/status/run/replicas"))
+}
+
 /// T2 where pods are the weights: what serves has fewer of those that requests go to. How much the new version has then.
 pub(super) fn thinned<'a>(scene: &Scene<'a>, change: &Change) -> Option<(Canary<'a>, (i64, i64))> {
     let (before, after) = both(change)?;

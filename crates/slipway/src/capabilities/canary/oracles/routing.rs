@@ -48,7 +48,7 @@ pub(in super::super) fn ready(case: &Case<'_>) -> Findings {
         let Some((canary, (had, has))) = shown else {
             continue;
         };
-        if has <= had {
+        if has <= had || is_abandoned(&canary) {
             continue;
         }
         let plural = canary.workloads().rsplit('/').next().unwrap_or_default();
@@ -61,6 +61,12 @@ pub(in super::super) fn ready(case: &Case<'_>) -> Findings {
         });
     }
     findings
+}
+
+/// Whether somebody has taken away the Canary and wants the workload as it is: what serves goes with it, ready or not.
+fn is_abandoned(canary: &Canary<'_>) -> bool {
+    let is_going = !canary.text("/metadata/deletionTimestamp").is_empty();
+    is_going && !canary.is("/spec/revertOnDeletion")
 }
 
 /// How much of the traffic the new version has by an object before a change and after it, where that divides traffic.

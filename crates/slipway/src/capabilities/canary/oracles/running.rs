@@ -6,6 +6,7 @@ use slipway_sim::history::{Change, History, Image};
 use slipway_sim::oracles::{Case, Findings};
 use slipway_sim::routes;
 
+use super::pods::is_undivided;
 use super::{A_MOMENT, CANARIES, Canary, Scene, images, is_ready};
 
 /// How long after the last fault and the last change by people a run may take to end.
@@ -47,8 +48,8 @@ fn is_push((before, after): (&Image, &Image)) -> bool {
     images(before) != images(after)
 }
 
-/// A version was sent back for a cause: too many checks failed, somebody or a webhook asked for it, one of both sides was not ready,
-/// or there was no progress in time.
+/// A version was sent back for a cause: too many checks failed, somebody or a webhook asked for it, one of both sides was not ready
+/// or had not its share of the pods, or there was no progress in time.
 fn caused(canary: &Canary<'_>, case: &Case<'_>, findings: &mut Findings) {
     let history = case.history;
     let mut changes = history.changes.iter().rev();
@@ -82,7 +83,8 @@ fn caused(canary: &Canary<'_>, case: &Case<'_>, findings: &mut Findings) {
         let mut sides = sides.iter().map(|name| scene.workload(canary, name));
         sides.any(|side| !side.is_some_and(is_ready))
     });
-    let is_caused = failed >= Some(enough) || is_asked || is_late || was_unready;
+    let was_undivided = scenes.iter().any(|scene| is_undivided(scene, canary));
+    let is_caused = failed >= Some(enough) || is_asked || is_late || was_unready || was_undivided;
     findings.check(end.at, is_caused, || {
         let name = canary.target();
         format!("{name} was sent back after {failed:?} failed checks, and nothing shows why")
