@@ -4,17 +4,22 @@ use serde_json::Value;
 use slipway_kernel::fields::text;
 use slipway_kernel::{Key, ObjectRef, Stores, Target};
 
+use super::projections::read;
 use super::{CanarySeen, Whole, on_object};
 use crate::kinds;
 use crate::router;
 
-/// Workloads in the namespace of a Canary that is gone, and that no Canary is about; none if it is there, or nobody can tell. Copies
-/// go with the Canary that made them.
+/// Workloads in the namespace of a Canary that is gone, and that no Canary is about; none if it is there, or nobody can tell: of a
+/// Canary that cannot be read nobody knows what it is about. Copies go with the Canary that made them.
 pub fn abandoned(stores: &Stores, key: &Key) -> Vec<(Target, Value)> {
     let (cluster, namespace) = (&key.cluster, &key.namespace);
     let canaries = stores.typed::<CanarySeen>(cluster, &kinds::CANARY);
     let known = canaries.filter(|known| known.is_synced());
-    if known.is_none_or(|known| known.get(namespace, &key.name).is_some()) {
+    let is_clear = known.is_some_and(|known| {
+        let mut here = known.in_namespace(namespace);
+        known.get(namespace, &key.name).is_none() && here.all(|seen| read(seen).is_some())
+    });
+    if !is_clear {
         return Vec::new();
     }
     let workloads = [kinds::DEPLOYMENT, kinds::DAEMON_SET];

@@ -174,6 +174,23 @@ fn a_claim_of_somebody_elses_stays_when_a_canary_goes() {
     }
 }
 
+/// A Canary that cannot be read may be about any workload, and is as much in the middle of its run as before.
+#[test]
+fn a_claim_stays_while_a_canary_cannot_be_read() {
+    let mut stage = stage(&json!({}));
+    let claim = json!({"holder": "canary", "until": "2099-01-01T00:00:00Z"}).to_string();
+    let patch = json!({"metadata": {"annotations": {"slipway.dev/disruption-claim": claim}}});
+    stage.patch("Deployment", "shop", "web", &patch);
+    let mut other = canary(&json!({}));
+    other["metadata"]["name"] = json!("other");
+    other["spec"]["targetRef"]["name"] = json!(7);
+    stage.put(other);
+    stage.delete("Canary", "shop", "web");
+    assert!(gone_for_good(&stage));
+    stage.delete("Canary", "shop", "other");
+    assert!(gone(&stage).is_some(), "nobody is about it");
+}
+
 /// What is done about a Canary that is gone.
 fn gone(stage: &Stage) -> Option<Plan> {
     let key = Key {
