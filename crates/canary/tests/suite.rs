@@ -61,6 +61,8 @@ mod properties;
 mod refusals;
 #[path = "suite/replicas.rs"]
 mod replicas;
+#[path = "suite/rests.rs"]
+mod rests;
 #[path = "suite/routes.rs"]
 mod routes;
 #[path = "suite/specs.rs"]

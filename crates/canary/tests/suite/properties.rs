@@ -32,7 +32,7 @@ pub(crate) enum Happening {
     Spec(u8),
 }
 
-fn readiness(which: u8) -> Readiness {
+pub(crate) fn readiness(which: u8) -> Readiness {
     match which % 5 {
         0 => Readiness::Ready,
         1 => Readiness::Partly("partly".to_owned()),
@@ -149,7 +149,7 @@ pub(crate) fn check_end(play: &mut Play) {
     assert!(play.sight.source.size >= 3, "{:?}", play.sight);
 }
 
-fn rules() -> impl Strategy<Value = Rules> {
+pub(crate) fn rules() -> impl Strategy<Value = Rules> {
     let ways = prop_oneof![
         Just(Way::Weights(vec![50])),
         Just(Way::Weights(vec![10, 20, 60])),
