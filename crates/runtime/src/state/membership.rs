@@ -121,8 +121,13 @@ impl Membership {
 
     /// Whether a controller may write to it: it is the cluster that was confirmed to that one, and all of it is known.
     pub(crate) fn is_open_to(&self, controller: &str) -> bool {
+        self.state.synced && self.is_confirmed_to(controller)
+    }
+
+    /// Whether it is the cluster that was confirmed to a controller.
+    pub(crate) fn is_confirmed_to(&self, controller: &str) -> bool {
         let is_confirmed = |member: &Arc<Member>| self.state.is_confirmed(member);
-        self.state.synced && self.named.get(controller).is_some_and(is_confirmed)
+        self.named.get(controller).is_some_and(is_confirmed)
     }
 
     /// Who may write to it now, and could not when that was last asked.
