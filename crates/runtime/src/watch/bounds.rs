@@ -126,7 +126,9 @@ impl Taken {
         self.objects = self.objects.saturating_add(objects.max(1));
         match self.bounds {
             // Where there may be so many, the last page may say that there are no more.
-            Some(bounds) if self.objects > bounds.objects() + usize::from(objects == 0) => {
+            Some(bounds)
+                if self.objects > bounds.objects().saturating_add(usize::from(objects == 0)) =>
+            {
                 Err(TooMuch::Objects(bounds.objects()))
             }
             _ => Ok(()),
