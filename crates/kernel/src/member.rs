@@ -106,6 +106,8 @@ pub struct MemberState {
     pub synced: bool,
     /// Since when that is not so, though it may answer: whoever reads credentials anew lists anew. None while it is so.
     pub unsynced: Option<Timestamp>,
+    /// What it has more of than is taken in, in words, if it does: that is why not all of it is known.
+    pub excess: Option<Arc<str>>,
     /// Which cluster it is.
     pub identity: Identity,
     /// Which kinds it serves, where a capability wants to know and it is known.
@@ -121,6 +123,7 @@ impl MemberState {
             contact: None,
             synced: false,
             unsynced: Some(since),
+            excess: None,
             identity: Identity::Unread,
             discovery: None,
         }

@@ -23,7 +23,20 @@ use crate::metrics::client::Began;
 use crate::state::Shared;
 
 /// What is read of one answer at most: a page of the largest objects that there may be.
-const LARGEST_ANSWER: usize = 128 << 20;
+pub(crate) const LARGEST_ANSWER: usize = 128 << 20;
+
+/// What is read of one that refuses: that is a sentence.
+const LARGEST_REFUSAL: usize = 1 << 20;
+
+/// An answer has more than is read of it.
+#[derive(Debug, thiserror::Error)]
+#[error("the answer has more than {0} bytes")]
+struct TooLong(usize);
+
+/// Whether an answer has more than is read of it.
+pub(crate) fn is_too_long(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Service(error) if error.is::<TooLong>())
+}
 
 /// A way to one API server. Clones share it.
 #[derive(Clone)]
@@ -237,7 +250,7 @@ where
     if code.is_success() {
         return Ok(answer);
     }
-    let said = collected(answer).await?;
+    let said = collected(answer, LARGEST_REFUSAL).await?;
     let status = serde_json::from_slice::<Status>(&said).unwrap_or_else(|_| {
         // Proxies answer with pages, and servers that do not know a path with a line.
         let text = String::from_utf8_lossy(&said);
@@ -251,21 +264,21 @@ pub(crate) async fn whole<T: DeserializeOwned, B>(answer: Response<B>) -> Result
 where
     B: Body<Data = Bytes, Error = kube::Error>,
 {
-    let said = collected(answer).await?;
+    let said = collected(answer, LARGEST_ANSWER).await?;
     serde_json::from_slice(&said).map_err(kube::Error::SerdeError)
 }
 
-async fn collected<B>(answer: Response<B>) -> Result<Bytes, kube::Error>
+/// The same as it was sent, if it has no more than so many bytes.
+pub(crate) async fn collected<B>(answer: Response<B>, most: usize) -> Result<Bytes, kube::Error>
 where
     B: Body<Data = Bytes, Error = kube::Error>,
 {
-    let body = Limited::new(answer.into_body(), LARGEST_ANSWER);
+    let body = Limited::new(answer.into_body(), most);
     let body = Box::pin(body.collect()).await;
     let body = body.map_err(|error| match error.downcast::<kube::Error>() {
         Ok(error) => *error,
         Err(error) if error.is::<LengthLimitError>() => {
-            let why = format!("the answer has more than {LARGEST_ANSWER} bytes");
-            kube::Error::Service(why.into())
+            kube::Error::Service(Box::new(TooLong(most)))
         }
         Err(error) => kube::Error::Service(error),
     })?;

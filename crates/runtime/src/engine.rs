@@ -5,6 +5,7 @@
 
 mod bump;
 mod changes;
+mod crowd;
 mod ending;
 mod fence;
 mod intake;

@@ -77,6 +77,14 @@ impl Settings {
         let part = u32::try_from(name.finish() % 500).unwrap_or_default();
         self.relist.saturating_mul(750 + part) / 1_000
     }
+
+    /// How many objects of a kind are taken in of a cluster; 0 for all that there are.
+    pub(crate) fn bound_of(&self, cluster: &ClusterId) -> usize {
+        if cluster.is_local() {
+            return 0;
+        }
+        self.members.objects
+    }
 }
 
 /// How clusters are looked at besides the one that the operator runs in.
@@ -89,6 +97,9 @@ pub struct Members {
     pub check: Duration,
     /// So many members have metrics of their own; of all they are counted by state.
     pub series: usize,
+    /// So many objects of a kind are taken in of a member, and 2.5 KB for each in one list. Where there is more, it is not known, and
+    /// nothing is done there that needs it.
+    pub objects: usize,
 }
 
 /// How members are looked at where nothing is under way ([`slipway_kernel::member::Attention`]).
@@ -109,6 +120,7 @@ impl Default for Members {
             quiet: Quiet::Watch,
             check: Duration::from_secs(30),
             series: 1_000,
+            objects: 100_000,
         }
     }
 }
@@ -124,6 +136,10 @@ impl Members {
             })
         };
         match self.quiet {
+            _ if self.objects == 0 => Err(Error::Settings {
+                field: "members.objects",
+                problem: "must be more than none, or nothing of members would be known".to_owned(),
+            }),
             _ if self.check.is_zero() => refused("members.check"),
             Quiet::Read { every } if every.is_zero() => refused("members.quiet"),
             Quiet::Watch | Quiet::Read { .. } => Ok(()),
@@ -237,5 +253,10 @@ mod tests {
             ..usual.clone()
         };
         assert!(check.check().is_err());
+        let objects = Members {
+            objects: 0,
+            ..usual.clone()
+        };
+        assert!(objects.check().is_err());
     }
 }

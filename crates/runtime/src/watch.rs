@@ -4,11 +4,12 @@
 //! several that were closed as soon as they were opened; one on which nothing comes after two minutes; everything is listed again now and then. Contact is measured apart from news
 //! ([`Control`]). After failures it is tried again within 8 s, so that the API's return is noticed within 10 s. A kind is
 //! missing when discovery says so, twice ([`defined`]); it is looked for every 5 s, and a missing right with growing pauses
-//! up to every heartbeat. A kind that may be listed but not watched is listed again and again, with a look for the right at
-//! every heartbeat. No object can stall the others of its kind: they are taken as they are, and understood later, one by
-//! one.
+//! up to every heartbeat, and so is one of which a member has more than is taken in ([`bounds`]). A kind that may be listed but
+//! not watched is listed again and again, with a look for the right at every heartbeat. No object can stall the others of its
+//! kind: they are taken as they are, and understood later, one by one.
 
 mod attend;
+mod bounds;
 mod contact;
 mod defined;
 mod events;
@@ -41,6 +42,8 @@ use crate::message::Message;
 use crate::rights::Rights;
 use crate::settings::Backoff;
 pub(crate) use attend::Listener;
+pub(crate) use bounds::Bounds;
+use bounds::TooMuch;
 pub(crate) use contact::{Control, SILENCE};
 use events::Event;
 pub(crate) use failure::Failure;
@@ -198,6 +201,8 @@ pub(crate) struct Watch {
     /// Room for what the loop has yet to take in, which all watches of a member share: one that tells more than that waits by
     /// itself, and what the others tell waits for no more. None at home.
     pub(crate) room: Option<Arc<Semaphore>>,
+    /// How much is taken in of it. None at home.
+    pub(crate) bounds: Option<Bounds>,
 }
 
 /// What has come of a list.
@@ -227,6 +232,8 @@ enum End {
     Denied,
     /// It may only be looked at in this way.
     Unwatchable(Look, String),
+    /// There is more of it than is taken in.
+    TooMuch,
     /// It failed.
     Failed,
     /// Nobody listens any more.
@@ -241,7 +248,9 @@ impl Watch {
         loop {
             let began = Instant::now();
             // All but the round is seldom, and nothing is kept of it meanwhile.
-            let mut end = if self.control.quiet().is_some() {
+            let mut end = if self.control.is_crowded() {
+                self.crowded()
+            } else if self.control.quiet().is_some() {
                 Box::pin(self.look_now_and_then()).await
             } else {
                 tokio::select! {
@@ -266,11 +275,13 @@ impl Watch {
             }
             let wait = match end {
                 End::Deaf => return,
+                // What does not fit in is no success.
+                End::Relist if self.control.is_crowded() => continue,
                 End::Relist | End::Unwatchable(..) | End::Absent(_) | End::Forbidden(_) => {
                     denials = 0;
                     continue;
                 }
-                End::Denied => {
+                End::Denied | End::TooMuch => {
                     denials += 1;
                     self.times.denied().after(denials)
                 }
@@ -390,6 +401,13 @@ impl Watch {
         true
     }
 
+    /// There is no room for what has been told.
+    fn crowded(&self) -> End {
+        let most = self.bounds.map_or(0, Bounds::objects);
+        self.fail(Failure::too_much(TooMuch::Objects(most), &self.key));
+        End::TooMuch
+    }
+
     fn tell(&self, news: News) -> bool {
         self.send(news, None)
     }
@@ -431,8 +449,10 @@ impl Watch {
             }
             _ => {}
         }
+        let is_too_much = failure.is_too_much();
         self.fail(failure);
         match (error, code) {
+            _ if is_too_much => Some(End::TooMuch),
             // kube opens the watch again and again at the version that was refused, as one that is newer than all that
             // there is after a restore.
             (watcher::Error::WatchStartFailed(_), Some(_))

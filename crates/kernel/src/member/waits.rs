@@ -19,6 +19,8 @@ pub mod reasons {
     pub const CLUSTER_REPLACED: &str = "ClusterReplaced";
     /// What is needed of a member has not been listed yet.
     pub const NOT_SYNCED: &str = "NotSynced";
+    /// A member has more of a kind than is taken in.
+    pub const TOO_MUCH: &str = "TooMuch";
 }
 
 impl MemberState {
@@ -104,6 +106,16 @@ impl MemberState {
                 format!("which cluster {cluster} is has not been read yet"),
                 by_itself,
             ),
+            (Identity::Uid(_), Some(_)) if !self.synced && self.excess.is_some() => (
+                reasons::TOO_MUCH,
+                format!(
+                    "there is more in cluster {cluster} than is taken in of one: {}",
+                    self.excess.as_deref().unwrap_or_default()
+                ),
+                format!(
+                    "remove from {cluster} what nobody needs there, or raise --member-objects; it is listed again within minutes"
+                ),
+            ),
             (Identity::Uid(_), Some(_)) if !self.synced => (
                 reasons::NOT_SYNCED,
                 format!("not everything in {cluster} has been listed yet"),
@@ -168,6 +180,17 @@ mod tests {
             ..well.clone()
         };
         assert_eq!(reason(&unlisted, Some("a")), reasons::NOT_SYNCED);
+        let crowded = MemberState {
+            excess: Some("gadgets: more than 5 objects".into()),
+            ..unlisted
+        };
+        assert_eq!(reason(&crowded, Some("a")), reasons::TOO_MUCH);
+        let blocker = crowded.blocker(&member(Some("a")));
+        let message = blocker.map(|blocker| blocker.message).unwrap_or_default();
+        assert!(
+            message.contains("east") && message.contains("gadgets"),
+            "{message}"
+        );
         let hidden = state(Reach::Reached, Identity::Forbidden(why()));
         assert_eq!(reason(&hidden, Some("a")), reasons::CLUSTER_UNIDENTIFIED);
         for (reach, word) in [

@@ -12,6 +12,7 @@ use slipway_kernel::store::{Change, Meta, Name, Store, StoreKey};
 use tokio::time::Instant;
 
 use super::Engine;
+use super::crowd::fitting;
 use super::unseen::{absences, hidden, polled, seen, trust, unseen};
 use crate::state::{FAILING, State, Trust, WatchState, reference};
 use crate::watch::{Failure, News, WatchKey};
@@ -25,6 +26,9 @@ impl Engine {
         let watched = site.and_then(|site| site.watches.get(key));
         // What a watch tells that has been ended is of another time.
         if watched.is_none_or(|watched| watched.control.run != run) {
+            return;
+        }
+        if self.is_left_out(key, &news) {
             return;
         }
         let recovered = matches!(news, News::Reached);
@@ -47,6 +51,7 @@ impl Engine {
         }
         let is_list = matches!(news, News::Listed(..));
         let is_failure = matches!(news, News::Failed(_));
+        let is_too_much = matches!(&news, News::Failed(why) if why.is_too_much());
         let (turned, complete) = {
             let shared = self.shared.clone();
             let mut state = shared.lock();
@@ -68,6 +73,9 @@ impl Engine {
         if is_failure && is_done_without(&self.shared.lock(), key) {
             // Whoever waits for its list may wait for ever.
             self.relisted(key, u64::MAX);
+        }
+        if is_too_much {
+            self.assess(&key.cluster);
         }
         if let Some(round) = round {
             self.relisted(key, round);
@@ -148,6 +156,7 @@ impl Engine {
             News::Defined => self.defined(state, key),
             News::Hidden(why) => {
                 self.turned_away(state, key);
+                fitting(state, key);
                 hidden(state, key, &why);
                 self.sync(state, key);
                 state.say_what_is_awaited(&key.cluster, self.shared.environment.now());
@@ -180,6 +189,10 @@ impl Engine {
 
     /// Objects of a list. One that is older than what is known tells of a restore of the API's storage.
     fn page(&mut self, state: &mut State, key: &WatchKey, objects: &[Value]) {
+        if !self.has_room_for(state, key, objects.len()) {
+            crowd(state, key);
+            return;
+        }
         let mut is_rewound = false;
         for object in objects {
             let (is_new, is_older) = state.take_listed(key, object);
@@ -199,6 +212,10 @@ impl Engine {
             Store::observe
         };
         let meta = Meta::of(object);
+        if !is_deletion && !self.has_room(state, key, &meta) {
+            crowd(state, key);
+            return;
+        }
         let mut is_new = false;
         for store in self.stores(key) {
             let seen = state.stores.store_mut(&store);
@@ -229,7 +246,7 @@ impl Engine {
         }
     }
 
-    fn stores(&self, key: &WatchKey) -> Vec<Arc<StoreKey>> {
+    pub(super) fn stores(&self, key: &WatchKey) -> Vec<Arc<StoreKey>> {
         let site = self.sites.get(&key.cluster);
         let watched = site.and_then(|site| site.watches.get(key));
         watched.map_or_else(Vec::new, |w| w.stores.keys().cloned().collect())
@@ -266,6 +283,11 @@ impl Engine {
                 state.changes.push((store.as_ref().clone(), meta));
             }
         }
+        if !self.fits(state, key) {
+            crowd(state, key);
+            return;
+        }
+        fitting(state, key);
         // Only now are those out that the restored storage does not have.
         state.restored(key, round, self.shared.environment.now());
         if let Some(watch) = watch_mut(state, key) {
@@ -292,6 +314,9 @@ impl Engine {
         let server = if is_home { server } else { "" };
         if let Some(site) = self.sites.get_mut(&key.cluster) {
             site.outages.failed(key, why, server, Instant::now());
+        }
+        if why.is_too_much() {
+            self.too_much(state, key, why);
         }
         let Some(watch) = watch_mut(state, key) else {
             return;
@@ -373,22 +398,14 @@ impl Engine {
             let kind = key.kind.kind.as_ref();
             tracing::warn!(kind, %why, "optional kind cannot be watched; going on without it");
         }
-        for store in self.stores(key) {
-            let seen = state.stores.store_mut(&store);
-            let gone = seen.map(|store| match key.single() {
-                Some(name) => store.forget(&name).into_iter().collect(),
-                None => store.forget_extent(&key.namespace),
-            });
-            for meta in gone.unwrap_or_default() {
-                state.changes.push((store.as_ref().clone(), meta));
-            }
-        }
+        fitting(state, key);
+        self.forget(state, key);
         state.restored(key, u64::MAX, self.shared.environment.now());
         self.sync(state, key);
     }
 
     /// A store is complete when all of its watches are. Where a right is missing in one namespace, those of the others are.
-    fn sync(&mut self, state: &mut State, key: &WatchKey) {
+    pub(super) fn sync(&mut self, state: &mut State, key: &WatchKey) {
         for store in self.stores(key) {
             let site = self.sites.get(&key.cluster);
             let feeds = site.and_then(|site| site.feeds.get(&store));
@@ -420,6 +437,13 @@ fn watch<'a>(state: &'a State, key: &WatchKey) -> Option<&'a WatchState> {
 fn watch_mut<'a>(state: &'a mut State, key: &WatchKey) -> Option<&'a mut WatchState> {
     let known = state.of_mut(&key.cluster)?;
     known.watches.get_mut(key).map(AsMut::as_mut)
+}
+
+/// There is no room for what a watch tells.
+fn crowd(state: &State, key: &WatchKey) {
+    if let Some(watch) = watch(state, key) {
+        watch.control.crowd();
+    }
 }
 
 /// Whether it may be told that objects are gone without a word about each.

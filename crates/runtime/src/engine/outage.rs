@@ -66,7 +66,9 @@ impl Outages {
         let cluster = key.cluster.to_string();
         let retry = duration::render(RETRY);
         let lasts = duration::render(whole(now - outage.since));
-        if is_server && why.code().is_none() {
+        if why.is_too_much() {
+            tracing::warn!(cluster, cause = %why, lasts, "a member has more of a kind than is taken in; it is not known, and listed again now and then");
+        } else if is_server && why.code().is_none() {
             tracing::warn!(server, cluster, cause = %why, lasts, "cannot reach the API server; trying again within {retry}");
         } else if is_server {
             tracing::warn!(server, cluster, cause = %why, lasts, "API server fails; trying again within {retry}");

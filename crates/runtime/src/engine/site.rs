@@ -22,7 +22,7 @@ use super::outage::Outages;
 use crate::clusters::Cluster;
 use crate::message::Message;
 use crate::state::{StoreSelector, Trust, WatchState};
-use crate::watch::{Control, Listener, Times, Wanted, Watch, WatchKey};
+use crate::watch::{Bounds, Control, Listener, Times, Wanted, Watch, WatchKey};
 
 /// How long one page of a list may take.
 const LIST_PATIENCE: Duration = Duration::from_secs(30);
@@ -260,6 +260,7 @@ impl Engine {
             places,
             news: self.sender.clone(),
             room: (!cluster.is_local()).then(|| reached.news.clone()),
+            bounds: Bounds::of(settings.bound_of(&cluster)),
             key,
         };
         let (watching, end) = abortable(watch.run());

@@ -61,6 +61,15 @@ impl Execution {
         }
     }
 
+    /// The way to look something up where it is: over the same connection as what is written, and whether or not all of it is known.
+    pub(super) async fn way_to(&self, object: &ObjectRef, reached: &Cluster) -> Option<Tied> {
+        if object.cluster.is_local() {
+            return Some(reached.client.over(None));
+        }
+        let whose = (&object.cluster, self.key.controller);
+        way(&self.shared, &self.inbox, (whose, false), reached).await
+    }
+
     /// The way to write to it, if it may be. That costs nothing while it has just said who it is.
     pub(super) async fn way_into(&self, reached: &Cluster) -> Option<Tied> {
         if self.key.cluster.is_local() {
@@ -77,7 +86,17 @@ impl Execution {
 pub(crate) async fn way_into(
     shared: &Shared,
     inbox: &mpsc::UnboundedSender<Message>,
-    (cluster, controller): (&ClusterId, &str),
+    whose: (&ClusterId, &str),
+    reached: &Cluster,
+) -> Option<Tied> {
+    way(shared, inbox, (whose, true), reached).await
+}
+
+/// The same; whether all of it has to be known is said.
+async fn way(
+    shared: &Shared,
+    inbox: &mpsc::UnboundedSender<Message>,
+    ((cluster, controller), is_written): ((&ClusterId, &str), bool),
     reached: &Cluster,
 ) -> Option<Tied> {
     let (client, run) = (&reached.client, reached.run);
@@ -89,7 +108,11 @@ pub(crate) async fn way_into(
             return None;
         }
         if membership.is_fresh(FRESH, over) {
-            let is_open = membership.is_open_to(controller);
+            let is_open = if is_written {
+                membership.is_open_to(controller)
+            } else {
+                membership.is_confirmed_to(controller)
+            };
             return is_open.then(|| client.over(over));
         }
         let member = membership.named.get(controller)?;

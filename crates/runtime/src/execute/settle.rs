@@ -314,16 +314,20 @@ impl Execution {
         let Some(cluster) = self.clusters.get(&object.cluster) else {
             return Outcome::Busy(None);
         };
+        // What another cluster says that answers for a member is said of another object.
+        let Some(way) = Box::pin(self.way_to(object, &cluster)).await else {
+            return Outcome::Busy(None);
+        };
         let timeout = self.shared.settings.request_timeout;
         let context = self.context(0, purpose::READ);
         let wanted = ApiRequest::get(object).traced(context.clone());
-        let outcome = wanted.send(&cluster.client, timeout).await;
+        let outcome = wanted.send(&way, timeout).await;
         let Outcome::Refused(_) = outcome else {
             return outcome;
         };
         // Who may watch a kind may list it.
         let wanted = ApiRequest::find(object).traced(context);
-        only(wanted.send(&cluster.client, timeout).await)
+        only(wanted.send(&way, timeout).await)
     }
 
     /// Reads an object, consistently, and takes in what it is, unless it was asked for in another history.

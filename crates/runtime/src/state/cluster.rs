@@ -126,6 +126,9 @@ impl ClusterState {
         self.watches.remove(key);
         self.hidden.remove(key);
         self.polled.remove(key);
+        if let Some(member) = &mut self.member {
+            member.excess.remove(key);
+        }
         if self.of_kind(&key.cluster, &key.kind).next().is_none() {
             let (cluster, kind) = (&key.cluster, &key.kind);
             let is_seen = |one: &Missing| one.cluster == *cluster && one.kind == *kind;

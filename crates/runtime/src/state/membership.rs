@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::channel::Channel;
+use crate::watch::WatchKey;
 
 /// Doubts whether a member is the cluster that it is taken for, by their numbers. An answer ends those that there were when it was
 /// asked for, and none that has arisen since: it may be the answer of whoever was there before.
@@ -85,6 +86,8 @@ pub(crate) struct Membership {
     pub(crate) lost: Option<Instant>,
     /// The uid of the cluster that what is known is about: the last that was read.
     pub(crate) seen: Option<String>,
+    /// Of which kinds there is more than is taken in, in words.
+    pub(crate) excess: BTreeMap<WatchKey, Arc<str>>,
     /// Who could write to it when that was last looked at.
     was_open: BTreeSet<&'static str>,
     /// Leases, and the leadership in which no former leader can act here any more.
@@ -110,6 +113,7 @@ impl Membership {
             distrust: None,
             lost: None,
             seen: None,
+            excess: BTreeMap::new(),
             was_open: BTreeSet::new(),
             fenced: BTreeMap::new(),
         }
@@ -117,8 +121,13 @@ impl Membership {
 
     /// Whether a controller may write to it: it is the cluster that was confirmed to that one, and all of it is known.
     pub(crate) fn is_open_to(&self, controller: &str) -> bool {
+        self.state.synced && self.is_confirmed_to(controller)
+    }
+
+    /// Whether it is the cluster that was confirmed to a controller.
+    pub(crate) fn is_confirmed_to(&self, controller: &str) -> bool {
         let is_confirmed = |member: &Arc<Member>| self.state.is_confirmed(member);
-        self.state.synced && self.named.get(controller).is_some_and(is_confirmed)
+        self.named.get(controller).is_some_and(is_confirmed)
     }
 
     /// Who may write to it now, and could not when that was last asked.

@@ -52,6 +52,8 @@ pub(crate) struct Control {
     newest: AtomicU64,
     /// Whether only objects with the watch's labels may be read.
     labelled: AtomicBool,
+    /// Whether there is no room for what has been told. Until that has been said, nothing is taken in.
+    crowded: AtomicBool,
     contact: Mutex<Contact>,
 }
 
@@ -97,6 +99,7 @@ impl Control {
             again: Notify::new(),
             newest: AtomicU64::new(0),
             labelled: AtomicBool::new(false),
+            crowded: AtomicBool::new(false),
             contact: Mutex::new(Contact {
                 heard: now,
                 reached: now,
@@ -297,6 +300,22 @@ impl Control {
     /// Versions have run backwards: the next ones are compared with nothing.
     pub(crate) fn forget_versions(&self) {
         self.newest.store(0, Ordering::Release);
+    }
+
+    /// There is no room for what is told: it is told no more, and begins anew after a while.
+    pub(crate) fn crowd(&self) {
+        self.crowded.store(true, Ordering::Release);
+        self.again.notify_one();
+    }
+
+    /// Whether there is no room for what is told.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.crowded.load(Ordering::Acquire)
+    }
+
+    /// There is room again, because nothing is kept of what was told before.
+    pub(crate) fn make_room(&self) {
+        self.crowded.store(false, Ordering::Release);
     }
 
     /// The number of the list that was last asked for.

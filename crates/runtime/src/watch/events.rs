@@ -16,6 +16,7 @@ use slipway_kernel::parts::{Part, Parts, Read};
 use slipway_kernel::store::Meta;
 
 use super::attend::{Attended, Listener};
+use super::bounds::{Bounds, Taken};
 use super::lines::Lines;
 use super::whole::{ALL, MOST, kept, listed, page, selected};
 use super::{WATCH_SECONDS, Watch, WatchKey};
@@ -38,8 +39,8 @@ pub(super) enum Event {
 enum State {
     /// Nothing is known.
     Empty,
-    /// A list is under way; where its next page is.
-    Listing(Option<String>),
+    /// A list is under way; where its next page is, and what has been taken of it.
+    Listing(Option<String>, Box<Taken>),
     /// All of a list has been told, but not that.
     Told(String),
     /// A list or a stream has ended at this version.
@@ -53,6 +54,9 @@ struct Source {
     listener: Listener,
     key: WatchKey,
     reads: Parts,
+    bounds: Option<Bounds>,
+    /// How many bytes have come on streams since the last list.
+    streamed: usize,
     state: State,
 }
 
@@ -63,6 +67,8 @@ impl Watch {
             listener: self.listener.clone(),
             key: self.key.clone(),
             reads: self.reads,
+            bounds: self.bounds,
+            streamed: 0,
             state: State::Empty,
         };
         stream::unfold(source, |mut source| async move {
@@ -79,13 +85,11 @@ impl Source {
             // What is large and seldom is in boxes, so that nothing is kept of it while nothing comes.
             match &mut self.state {
                 State::Empty => {
-                    self.state = State::Listing(None);
+                    self.streamed = 0;
+                    self.state = State::Listing(None, Box::new(Taken::nothing(self.bounds)));
                     return Ok(Event::Init);
                 }
-                State::Listing(next) => {
-                    let next = next.take();
-                    return Box::pin(self.page(next)).await;
-                }
+                State::Listing(..) => return Box::pin(self.page()).await,
                 State::Told(version) => {
                     self.state = State::Ended(std::mem::take(version));
                     return Ok(Event::Done);
@@ -110,30 +114,31 @@ impl Source {
         }
     }
 
-    async fn page(&mut self, next: Option<String>) -> Result<Event, Error> {
+    async fn page(&mut self) -> Result<Event, Error> {
+        // Whatever comes to nothing begins anew.
+        let State::Listing(next, mut taken) = std::mem::replace(&mut self.state, State::Empty)
+        else {
+            return Err(Error::NoResourceVersion);
+        };
         let mut params = listed(&self.key);
         params.continue_token = next;
-        let page = page(&self.listener, (&self.key, self.reads), &params).await;
+        let what = (&self.key, self.reads);
+        let page = page(&self.listener, what, &params, &mut taken).await;
         let page = match page {
             Ok(page) => page,
-            Err(error) => {
-                self.state = State::Empty;
-                return Err(Error::InitialListFailed(error));
-            }
+            Err(error) => return Err(Error::InitialListFailed(error)),
         };
         self.state = match (page.next, page.version) {
-            (None, None) => {
-                self.state = State::Empty;
-                return Err(Error::NoResourceVersion);
-            }
-            (Some(next), _) => State::Listing(Some(next)),
+            (None, None) => return Err(Error::NoResourceVersion),
+            (Some(next), _) => State::Listing(Some(next), taken),
             (None, Some(version)) => State::Told(version),
         };
         Ok(Event::Page(page.objects))
     }
 
     async fn open(&mut self, version: String) -> Result<(), kube::Error> {
-        let opened = streamed(&self.listener, &self.key, &version).await;
+        let is_bounded = self.bounds.is_some();
+        let opened = streamed(&self.listener, &self.key, &version, is_bounded).await;
         self.state = match opened {
             Ok(lines) => State::Open(version, Box::new(lines)),
             Err(error) => {
@@ -153,6 +158,12 @@ impl Source {
             self.state = State::Ended(std::mem::take(version));
             return None;
         };
+        self.streamed = self.streamed.saturating_add(lines.taken());
+        if self.bounds.is_some_and(|b| self.streamed > b.bytes()) {
+            // Nobody knows how much of all that is kept: what there is now is listed, within its own bounds.
+            self.state = State::Empty;
+            return None;
+        }
         let (object, is_gone) = match told {
             Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => (object, false),
             Ok(WatchEvent::Deleted(object)) => (object, true),
@@ -194,6 +205,7 @@ async fn streamed(
     listener: &Listener,
     key: &WatchKey,
     version: &str,
+    is_bounded: bool,
 ) -> Result<Lines<Attended>, kube::Error> {
     let (label_selector, field_selector) = selected(key);
     let params = WatchParams {
@@ -206,7 +218,8 @@ async fn streamed(
     let mut request = request.map_err(kube::Error::BuildRequest)?;
     let headers = request.headers_mut();
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    Ok(Lines::of(listener.open(request).await?.into_body()))
+    let answer = listener.open(request).await?;
+    Ok(Lines::of(answer.into_body(), is_bounded))
 }
 
 #[cfg(test)]

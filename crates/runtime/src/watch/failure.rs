@@ -7,6 +7,7 @@ use std::time::Duration;
 use kube::runtime::watcher;
 
 use super::WatchKey;
+use super::bounds::{self, TooMuch};
 
 /// What was tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +51,8 @@ pub(crate) enum Failure {
         /// What cannot be done.
         what: String,
     },
+    /// There is more of it than is taken in; of what.
+    TooMuch(String),
 }
 
 impl Failure {
@@ -63,8 +66,15 @@ impl Failure {
     pub(super) fn of_watcher(error: &watcher::Error, key: &WatchKey) -> Self {
         match status(error) {
             Some(status) => Self::refused(status, Verb::of(error), key),
-            None => Self::Unreachable(innermost(error)),
+            None => match excess(error) {
+                Some(excess) => Self::too_much(excess, key),
+                None => Self::Unreachable(innermost(error)),
+            },
         }
+    }
+
+    pub(super) fn too_much(excess: TooMuch, key: &WatchKey) -> Self {
+        Self::TooMuch(format!("{}: {excess}", key.kind.plural))
     }
 
     pub(super) fn closed_at_once() -> Self {
@@ -92,14 +102,19 @@ impl Failure {
     /// The API's status code, if it answered.
     pub(crate) fn code(&self) -> Option<u16> {
         match self {
-            Self::Unreachable(_) => None,
+            Self::Unreachable(_) | Self::TooMuch(_) => None,
             Self::Refused { code, .. } => Some(*code),
         }
     }
 
     /// Whether the API server as a whole fails or is not there: not this kind, and no right to it.
     pub(crate) fn is_about_the_server(&self) -> bool {
-        self.code().is_none_or(|code| code >= 500 || code == 429)
+        !self.is_too_much() && self.code().is_none_or(|code| code >= 500 || code == 429)
+    }
+
+    /// Whether there is more of the kind than is taken in.
+    pub(crate) fn is_too_much(&self) -> bool {
+        matches!(self, Self::TooMuch(_))
     }
 
     /// Whether the kind may not be seen, or is not there.
@@ -111,7 +126,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreachable(cause) => f.write_str(cause),
+            Self::Unreachable(what) | Self::TooMuch(what) => f.write_str(what),
             Self::Refused { code, reason, what } => write!(f, "{code} {reason}: {what}"),
         }
     }
@@ -124,6 +139,16 @@ pub(super) fn status(error: &watcher::Error) -> Option<&kube::core::Status> {
         | watcher::Error::WatchStartFailed(kube::Error::Api(status))
         | watcher::Error::WatchFailed(kube::Error::Api(status))
         | watcher::Error::WatchError(status) => Some(status),
+        _ => None,
+    }
+}
+
+/// Of what there is too much, if that is what is wrong.
+fn excess(error: &watcher::Error) -> Option<TooMuch> {
+    match error {
+        watcher::Error::InitialListFailed(error)
+        | watcher::Error::WatchStartFailed(error)
+        | watcher::Error::WatchFailed(error) => bounds::too_much(error),
         _ => None,
     }
 }

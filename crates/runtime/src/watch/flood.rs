@@ -17,7 +17,7 @@ use slipway_kernel::parts::Parts;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
-use super::{Control, Listener, News, PAGE, Times, Watch, WatchKey};
+use super::{Bounds, Control, Listener, News, PAGE, Times, Watch, WatchKey};
 use crate::channel::Channel;
 use crate::ledger::Ledger;
 use crate::message::Message;
@@ -49,7 +49,7 @@ fn client() -> kube::Client {
     kube::Client::new(service, "default")
 }
 
-fn watch(room: usize) -> (Watch, mpsc::UnboundedReceiver<Message>) {
+fn watch(room: usize, bounds: Option<Bounds>) -> (Watch, mpsc::UnboundedReceiver<Message>) {
     let (news, told) = mpsc::unbounded_channel();
     let hour = Duration::from_hours(1);
     let key = WatchKey::first(&ClusterId::remote("north"), &kinds::CONFIG_MAP);
@@ -73,6 +73,7 @@ fn watch(room: usize) -> (Watch, mpsc::UnboundedReceiver<Message>) {
         places: Ledger::default().places(),
         news,
         room: Some(Arc::new(Semaphore::new(room))),
+        bounds,
     };
     (watch, told)
 }
@@ -85,7 +86,7 @@ fn a_member_that_tells_more_than_is_taken_in_waits_and_nothing_is_lost() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let (watch, mut told) = watch(4);
+        let (watch, mut told) = watch(4, None);
         let mut watching = std::pin::pin!(watch.run());
         let a_while = Duration::from_mins(1);
         assert!(timeout(a_while, &mut watching).await.is_err());
@@ -112,5 +113,39 @@ fn a_member_that_tells_more_than_is_taken_in_waits_and_nothing_is_lost() {
         }
         assert!(is_listed);
         assert_eq!(objects, (PAGES * PAGE) as usize);
+    });
+}
+
+#[test]
+fn a_member_with_more_than_is_taken_in_is_listed_again_with_growing_pauses() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let most = 2 * PAGE as usize;
+        let (watch, mut told) = watch(1_000, Bounds::of(most));
+        let mut watching = std::pin::pin!(watch.run());
+        let a_while = Duration::from_mins(10);
+        assert!(timeout(a_while, &mut watching).await.is_err());
+        let (mut objects, mut failures) = (0, 0);
+        while let Ok(message) = told.try_recv() {
+            let Message::Watch(_, _, news, _) = message else {
+                continue;
+            };
+            assert!(!matches!(news, News::Listed(..)), "it was not all");
+            match news {
+                News::Page(page) => objects += page.len(),
+                News::Failed(why) => {
+                    assert!(why.is_too_much(), "{why}");
+                    assert_eq!(objects, most);
+                    (objects, failures) = (0, failures + 1);
+                }
+                _ => {}
+            }
+        }
+        // After 5, 10, 20, … s.
+        assert_eq!(failures, 7);
     });
 }

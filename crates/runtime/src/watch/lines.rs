@@ -17,6 +17,7 @@ use tokio::task::coop::consume_budget;
 use tokio::time::Instant;
 
 use super::WATCH_SECONDS;
+use super::bounds::{TooMuch, is_heavy};
 
 /// The longest line: ten times the largest object.
 const LONGEST: usize = 16 << 20;
@@ -34,19 +35,30 @@ pub(super) struct Lines<B> {
     begun: Vec<u8>,
     /// When there last was an event.
     told: Instant,
+    /// How many bytes have been read since somebody asked.
+    taken: usize,
+    /// Whether a line that takes too much room once it is read is not.
+    is_bounded: bool,
 }
 
 impl<B> Lines<B>
 where
     B: Body<Data = Bytes, Error = kube::Error> + Unpin,
 {
-    pub(super) fn of(body: B) -> Self {
+    pub(super) fn of(body: B, is_bounded: bool) -> Self {
         Self {
             body: Some(body),
             rest: Bytes::new(),
             begun: Vec::new(),
             told: Instant::now(),
+            taken: 0,
+            is_bounded,
         }
+    }
+
+    /// How many bytes of lines have been read since this was asked.
+    pub(super) fn taken(&mut self) -> usize {
+        std::mem::take(&mut self.taken)
     }
 
     /// The next event; none at the end.
@@ -58,6 +70,10 @@ where
                 Ok(line) => line,
                 Err(error) => return Some(Err(error)),
             };
+            self.taken = self.taken.saturating_add(line.len());
+            if self.is_bounded && is_heavy(&line) {
+                return Some(Err(self.failed(TooMuch::Parts.into())));
+            }
             let told = serde_json::from_slice(&line);
             self.let_go();
             match told {

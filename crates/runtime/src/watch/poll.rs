@@ -9,6 +9,7 @@ use serde_json::Value;
 use slipway_kernel::store::Name;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::bounds::Taken;
 use super::whole::{listed, page};
 use super::{End, Failure, List, News, Watch};
 
@@ -70,6 +71,9 @@ impl Watch {
 
     /// Looks once, and tells what there is; gives how it ends, if it does. `why` is told with the first answer.
     async fn look_once(&self, look: &Look, why: &mut Option<String>) -> Option<End> {
+        if self.control.is_crowded() {
+            return Some(End::Relist);
+        }
         let round = self.control.round.load(Ordering::Acquire);
         self.tell(News::Listing(self.places.last()));
         match self.look(look).await {
@@ -98,9 +102,10 @@ impl Watch {
             self.tell_page(&mut list, found).await;
             return Ok(list.names);
         }
-        let mut params = listed(&self.key);
+        let (mut params, mut taken) = (listed(&self.key), Taken::nothing(self.bounds));
         loop {
-            let page = page(&self.listener, (&self.key, self.reads), &params);
+            let what = (&self.key, self.reads);
+            let page = page(&self.listener, what, &params, &mut taken);
             let page = self.in_time(page).await?;
             self.tell_page(&mut list, page.objects).await;
             match page.next {

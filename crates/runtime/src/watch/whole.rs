@@ -6,12 +6,14 @@
 use kube::api::{GetParams, ListParams};
 use kube::core::Request;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use slipway_kernel::parts::{Part, Parts, Read};
 
 use super::attend::Listener;
+use super::bounds::Taken;
 use super::{Watch, WatchKey};
-use crate::channel::{good, whole};
+use crate::channel::good;
 
 /// All parts, for projections that read `managedFields`.
 pub(super) const ALL: u8 = Parts::ALL.bits();
@@ -62,20 +64,28 @@ pub(super) fn kept<const PARTS: u8>(Read(mut value): Read<PARTS>, reads: Parts) 
     value
 }
 
-/// Reads one page of a list.
+/// Reads one page of a list, as far as it is within the bounds of what is taken of that.
 pub(super) async fn page(
     listener: &Listener,
     (key, reads): (&WatchKey, Parts),
     params: &ListParams,
+    taken: &mut Taken,
 ) -> Result<Page, kube::Error> {
     let request = Request::new(key.kind.path(&key.namespace)).list(params);
     let request = request.map_err(kube::Error::BuildRequest)?;
     let answer = good(listener.ask(request).await?).await?;
-    if reads.has(Part::ManagedFields) {
-        Ok(Page::of::<ALL>(whole(answer).await?, reads))
+    let text = taken.text(answer).await?;
+    let page = if reads.has(Part::ManagedFields) {
+        Page::of::<ALL>(understood(&text)?, reads)
     } else {
-        Ok(Page::of::<MOST>(whole(answer).await?, reads))
-    }
+        Page::of::<MOST>(understood(&text)?, reads)
+    };
+    taken.page(page.objects.len())?;
+    Ok(page)
+}
+
+fn understood<T: DeserializeOwned>(text: &[u8]) -> Result<T, kube::Error> {
+    serde_json::from_slice(text).map_err(kube::Error::SerdeError)
 }
 
 impl Watch {
@@ -86,10 +96,11 @@ impl Watch {
         let request = request.map_err(kube::Error::BuildRequest)?;
         let answer = good(self.listener.ask(request).await?).await;
         let found = match answer {
-            Ok(answer) => whole::<Read<ALL>, _>(answer).await?,
+            Ok(answer) => Taken::nothing(self.bounds).text(answer).await?,
             Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(None),
             Err(error) => return Err(error),
         };
+        let found: Read<ALL> = understood(&found)?;
         Ok(Some(kept(found, self.reads)))
     }
 }

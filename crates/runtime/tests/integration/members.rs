@@ -1,6 +1,7 @@
 //! A hub and three members: whatever is wrong with one delays no other by more than one debounce, and nothing is left of one that
 //! was removed.
 
+mod crowd;
 mod doubt;
 mod failover;
 mod flock;

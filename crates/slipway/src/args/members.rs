@@ -49,6 +49,19 @@ pub(crate) struct Members {
         value_name = "N"
     )]
     pub(crate) series: usize,
+    /// How many objects of a kind are taken in of a member
+    ///
+    /// A list of them may have 2.5 KB for each of so many, and 16 MB at least. Where there is more, nothing of that kind is known,
+    /// nothing that needs it is done in that member, and what is said of the cluster names the kind. It is listed again after 5
+    /// seconds, then with pauses of up to 5 minutes. Other members and the operator's own cluster go on
+    #[arg(
+        id = "member_objects",
+        long = "member-objects",
+        default_value_t = 100_000,
+        value_parser = objects,
+        value_name = "N"
+    )]
+    pub(crate) objects: usize,
 }
 
 impl Members {
@@ -58,6 +71,7 @@ impl Members {
             quiet: self.quiet,
             check: self.check,
             series: self.series,
+            objects: self.objects,
         }
     }
 }
@@ -68,6 +82,17 @@ fn quiet(text: &str) -> Result<Quiet, String> {
     }
     let every = check(text).map_err(|why| format!("neither {WATCH:?} nor a duration: {why}"))?;
     Ok(Quiet::Read { every })
+}
+
+/// A number of objects, which is not none.
+fn objects(text: &str) -> Result<usize, String> {
+    let objects: usize = text
+        .parse()
+        .map_err(|_| "neither 1 nor a larger number".to_owned())?;
+    if objects == 0 {
+        return Err("must be at least 1".to_owned());
+    }
+    Ok(objects)
 }
 
 /// A duration that is long enough for something that is asked of many.
@@ -91,6 +116,14 @@ mod tests {
         assert_eq!(quiet("1s"), read(LEAST));
         for bad in ["", "Watch", "0", "999ms", "-1s", "often"] {
             assert!(quiet(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn something_is_taken_in_of_each_member() {
+        assert_eq!(objects("1"), Ok(1));
+        for bad in ["0", "-1", "", "many"] {
+            assert!(objects(bad).is_err(), "{bad}");
         }
     }
 

@@ -34,6 +34,13 @@ const TOGETHER: i64 = 250;
 
 /// How often kinds are asked for, unless something hints that they have changed.
 const DISCOVER: Duration = Duration::from_mins(10);
+/// The same of those of a cluster that has taken the place of another one: there may be no end of that.
+const SWAPPED: Duration = Duration::from_mins(1);
+/// The same where nothing was said that can be understood.
+const UNTOLD: Duration = Duration::from_secs(10);
+
+/// A member's kinds have no more bytes than this.
+const LARGEST_DISCOVERY: usize = 4 << 20;
 
 /// The namespace by whose uid a cluster is known: it is made with the cluster, and nobody can delete it.
 const SYSTEM: &str = "kube-system";
@@ -103,24 +110,20 @@ pub(super) struct Attend {
 
 impl Attend {
     pub(super) async fn run(self) {
-        let (mut failures, mut discovered) = (0, None);
-        let mut known = None;
+        let mut failures = 0;
+        let mut discovering = Discovering::default();
         loop {
             let timeout = self.shared.settings.request_timeout;
             let asked = Asked::now(self.run, &self.doubts, &self.client);
             let said = Box::pin(identify(&self.client, timeout)).await;
-            if let Said::Uid(uid) = &said
-                && known.as_ref() != Some(uid)
-            {
-                // Another cluster serves something else.
-                discovered = None;
-                known = Some(uid.clone());
+            if let Said::Uid(uid) = &said {
+                discovering.hear(uid);
             }
             let is_well = said.is_well();
             self.tell(Message::Attended(self.cluster.clone(), asked, said));
-            let is_due = discovered.is_none_or(|at: Instant| at.elapsed() >= DISCOVER);
-            if is_well && self.discovers && is_due && Box::pin(self.discover(timeout)).await {
-                discovered = Some(Instant::now());
+            if is_well && self.discovers && discovering.is_due() {
+                let is_told = Box::pin(self.discover(timeout)).await;
+                discovering.asked(is_told);
             }
             let wait = if is_well {
                 failures = 0;
@@ -143,7 +146,7 @@ impl Attend {
 
     /// Asks which kinds it serves; gives whether it said so.
     async fn discover(&self, timeout: Duration) -> bool {
-        let Some(kinds) = discover(&self.client, timeout).await else {
+        let Some(kinds) = discover(&self.client, timeout, LARGEST_DISCOVERY).await else {
             return false;
         };
         let kinds = Arc::new(kinds);
@@ -154,6 +157,52 @@ impl Attend {
     fn tell(&self, message: Message) {
         // Nobody listens when the replica is about to end.
         let _ = self.inbox.send(message);
+    }
+}
+
+/// When a member is asked which kinds it serves.
+#[derive(Debug, Default)]
+struct Discovering {
+    /// The uid that it said last.
+    uid: Option<String>,
+    /// Whether it is another one since it was asked.
+    is_swapped: bool,
+    /// Whether it said something when it was asked.
+    is_told: bool,
+    /// When it was asked, and when it was because of another uid.
+    asked: Option<Instant>,
+    swapped: Option<Instant>,
+}
+
+impl Discovering {
+    /// It has said this uid. Another cluster serves something else.
+    fn hear(&mut self, uid: &str) {
+        if self.uid.as_deref() == Some(uid) {
+            return;
+        }
+        self.is_swapped |= self.uid.is_some();
+        self.uid = Some(uid.to_owned());
+    }
+
+    fn is_due(&self) -> bool {
+        let (last, pause) = if self.is_swapped {
+            (self.swapped, SWAPPED)
+        } else if self.is_told {
+            (self.asked, DISCOVER)
+        } else {
+            (self.asked, UNTOLD)
+        };
+        last.is_none_or(|at| at.elapsed() >= pause)
+    }
+
+    /// It was asked; whether it said something.
+    fn asked(&mut self, is_told: bool) {
+        let now = Instant::now();
+        self.asked = Some(now);
+        if std::mem::take(&mut self.is_swapped) {
+            self.swapped = Some(now);
+        }
+        self.is_told = is_told;
     }
 }
 
@@ -171,11 +220,16 @@ fn together(shared: &Shared, time: Duration) -> Duration {
     time.saturating_add(Duration::from_millis(early))
 }
 
-/// The kinds that a cluster serves; none if it does not say.
-pub(super) async fn discover(client: &Channel, timeout: Duration) -> Option<Discovery> {
+/// The kinds that a cluster serves, as far as each answer has no more than so many bytes; none if it does not say.
+pub(super) async fn discover(
+    client: &Channel,
+    timeout: Duration,
+    most: usize,
+) -> Option<Discovery> {
     let mut all = Vec::new();
     for root in ["/api", "/apis"] {
-        let wanted = ApiRequest::discovery(root).traced(format!("purpose={DISCOVERY}"));
+        let wanted = ApiRequest::discovery(root).at_most(most);
+        let wanted = wanted.traced(format!("purpose={DISCOVERY}"));
         match wanted.send(client, timeout).await {
             Outcome::Done(said) => all.extend(read(&said)),
             _ => return None,
@@ -230,6 +284,27 @@ mod tests {
             assert!((wait..wait + 250).contains(&whole), "{wait}: {whole}");
             assert_eq!((123 + whole) % 250, 0, "{wait}");
         }
+    }
+
+    /// Whoever has taken its place, and does so again and again.
+    #[tokio::test(start_paused = true)]
+    async fn what_a_member_serves_whose_uid_alternates_is_asked_once_a_minute() {
+        let mut discovering = Discovering::default();
+        let mut asked = Vec::new();
+        for second in 0..200_u64 {
+            discovering.hear(if second / 5 % 2 == 0 { "a" } else { "b" });
+            if discovering.is_due() {
+                discovering.asked(true);
+                asked.push(second);
+            }
+            tokio::time::sleep(LEAST).await;
+        }
+        assert_eq!(asked, [0, 5, 65, 125, 185], "the first time at once");
+        let mut silent = Discovering::default();
+        silent.asked(false);
+        assert!(!silent.is_due());
+        tokio::time::sleep(UNTOLD).await;
+        assert!(silent.is_due());
     }
 
     #[test]

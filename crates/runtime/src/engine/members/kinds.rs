@@ -9,6 +9,7 @@ use slipway_kernel::member::Discovery;
 use super::Engine;
 use super::attend::{discover, jittered};
 use crate::message::Message;
+use crate::request::LARGEST_ANSWER;
 
 impl Engine {
     /// Whether somebody wants to know which kinds a cluster serves.
@@ -26,7 +27,7 @@ impl Engine {
         self.start(async move {
             loop {
                 let timeout = shared.settings.request_timeout;
-                if let Some(kinds) = discover(&reached.client, timeout).await {
+                if let Some(kinds) = discover(&reached.client, timeout, LARGEST_ANSWER).await {
                     let said = Message::Discovered(home.clone(), 0, Arc::new(kinds));
                     if inbox.send(said).is_err() {
                         return Message::Ended;

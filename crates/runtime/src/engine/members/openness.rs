@@ -193,6 +193,7 @@ impl Engine {
         member.state.synced = is_synced;
         let unsynced = member.state.unsynced.unwrap_or(now);
         member.state.unsynced = (!is_synced).then_some(unsynced);
+        member.state.excess = member.excess.values().next().cloned();
         let said = Arc::new(member.state.clone());
         let blocker = member.blocker();
         let opened = member.opened();
@@ -214,6 +215,7 @@ impl Engine {
                     state.reach.clone(),
                     state.identity.clone(),
                     state.synced,
+                    state.excess.clone(),
                     kinds,
                 )
             };

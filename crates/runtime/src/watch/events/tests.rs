@@ -40,6 +40,9 @@ impl Body for Said {
     }
 }
 
+/// How many objects are taken in.
+const BOUND: usize = 4;
+
 const LIST: &str = r#"{"kind":"ConfigMapList","metadata":{"resourceVersion":"5"},"items":[]}"#;
 
 fn answer(code: u16, text: impl Into<String>, ends: bool) -> Response<Said> {
@@ -87,6 +90,8 @@ fn source(answers: impl IntoIterator<Item = Response<Said>>) -> (Source, Asked) 
         listener: Listener::new(channel, key.clone(), control, news),
         key,
         reads: Parts::ALL,
+        bounds: Bounds::of(BOUND),
+        streamed: 0,
         state: State::Empty,
     };
     (source, asked)
@@ -176,4 +181,56 @@ async fn whoever_points_elsewhere_or_answers_with_a_page_refuses() {
     for code in [302, 502] {
         assert_eq!(next(&mut source).await, format!("refused {code}"));
     }
+}
+
+/// A page with so many objects and a next one.
+fn page_of(objects: usize) -> Response<Said> {
+    let items: Vec<_> = (0..objects)
+        .map(|n| serde_json::json!({"metadata": {"name": n.to_string()}}))
+        .collect();
+    let list = serde_json::json!({
+        "metadata": {"resourceVersion": "5", "continue": "more"}, "items": items,
+    });
+    answer(200, list.to_string(), true)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_does_not_end_is_given_up_at_its_bound() {
+    let excess = "more than 4 objects";
+    let too_much = |error: Error| match error {
+        Error::InitialListFailed(kube::Error::Service(why)) => why.to_string(),
+        other => format!("{other:?}"),
+    };
+    for pages in [vec![2, 2, 2], vec![5], vec![0; 6]] {
+        let (mut source, asked) = source(pages.iter().map(|objects| page_of(*objects)));
+        assert_eq!(next(&mut source).await, "init");
+        for objects in &pages[1..] {
+            assert_eq!(next(&mut source).await, format!("page of {objects}"));
+        }
+        let error = source.next().await.err().unwrap();
+        assert_eq!(too_much(error), excess, "{pages:?}");
+        assert_eq!(asked.lock().unwrap().len(), pages.len());
+        // The next one begins anew.
+        assert_eq!(next(&mut source).await, "init");
+    }
+}
+
+/// What is told again and again need not be the same objects, and nobody keeps count of which they are.
+#[tokio::test(start_paused = true)]
+async fn after_as_much_on_streams_as_a_list_may_have_everything_is_listed() {
+    let large = |version: u64| {
+        let text = "x".repeat(9 << 20);
+        format!(
+            "{{\"type\":\"ADDED\",\"object\":{{\"metadata\":{{\"name\":\"a\",\"resourceVersion\":\"{version}\"}},\"data\":\"{text}\"}}}}\n"
+        )
+    };
+    let (mut source, _) = source([
+        answer(200, LIST, true),
+        answer(200, large(6), true),
+        answer(200, large(7), true),
+        answer(200, LIST, true),
+    ]);
+    listed(&mut source).await;
+    assert_eq!(next(&mut source).await, "applied 6");
+    listed(&mut source).await;
 }

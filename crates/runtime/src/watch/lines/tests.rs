@@ -49,7 +49,7 @@ const TEXT: &str = concat!(
 );
 
 fn said(chunks: impl IntoIterator<Item = Result<Bytes, kube::Error>>) -> Lines<Said> {
-    Lines::of(Said(chunks.into_iter().collect()))
+    Lines::of(Said(chunks.into_iter().collect()), true)
 }
 
 async fn told(lines: &mut Lines<Said>) -> Option<String> {
@@ -115,7 +115,7 @@ async fn a_stream_that_is_cut_off_ends_and_one_that_breaks_fails() {
 #[tokio::test]
 async fn lines_without_end_that_tell_nothing_take_nobody_elses_turn() {
     for nothing in [&b"\n\n\n"[..], b" ", b""] {
-        let mut lines = Lines::of(Endless(nothing));
+        let mut lines = Lines::of(Endless(nothing), true);
         let mut event = std::pin::pin!(lines.event::<Value>());
         assert!(poll!(&mut event).is_pending(), "{nothing:?}");
         tokio::task::yield_now().await;
@@ -125,10 +125,22 @@ async fn lines_without_end_that_tell_nothing_take_nobody_elses_turn() {
 #[tokio::test]
 async fn a_line_without_end_is_given_up() {
     static MUCH: [u8; 1 << 20] = [b'x'; 1 << 20];
-    let mut lines = Lines::of(Endless(&MUCH));
+    let mut lines = Lines::of(Endless(&MUCH), true);
     let failed = lines.event::<Value>().await.unwrap();
     let is_too_long = matches!(failed, Err(kube::Error::LinesCodecMaxLineLengthExceeded));
     assert!(is_too_long);
     assert!(lines.event::<Value>().await.is_none());
     assert_eq!(lines.begun.capacity(), 0);
+}
+
+/// It has no more bytes than a line may have, and would take a gigabyte once it is read.
+#[tokio::test]
+async fn a_line_of_many_small_parts_is_not_read() {
+    let parts = "{\"\":0},".repeat((15 << 20) / 7);
+    let line = format!("{{\"type\":\"ADDED\",\"object\":[{parts}0]}}\n");
+    let mut lines = said([Ok(Bytes::from(line))]);
+    let failed = lines.event::<Value>().await.unwrap();
+    let error = failed.err().unwrap();
+    assert_eq!(super::super::bounds::too_much(&error), Some(TooMuch::Parts));
+    assert!(lines.event::<Value>().await.is_none());
 }

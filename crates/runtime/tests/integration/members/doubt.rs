@@ -160,6 +160,39 @@ fn nothing_is_asked_of_another_cluster_behind_the_same_name() {
     });
 }
 
+/// That there is none there would end the doubt about what was written elsewhere.
+#[test]
+fn a_lost_answer_is_not_looked_up_in_another_cluster_behind_the_same_name() {
+    virtually(async {
+        let (fleet, _replica, _) = Fleet::running().await;
+        secs(20).await;
+        let about = |verb: &str| Match {
+            agent: "one".to_owned(),
+            verb: verb.to_owned(),
+            resource: "/configmaps".to_owned(),
+            name: NAME.to_owned(),
+            ..Match::default()
+        };
+        let faults = fleet.members[BAD].cluster.faults();
+        faults.add(about("patch"), Frequency::always(), Fault::Lose);
+        faults.add(about("get"), Frequency::always(), Fault::Unreachable);
+        let looked = |stage: &Stage| {
+            let looked = stage.records(|r| r.agent == "one" && r.verb == "get" && r.name == NAME);
+            looked.len()
+        };
+        fleet.want(BAD, "2").await;
+        secs(2).await;
+        assert!(looked(&fleet.members[BAD]) > 0, "nothing was looked up");
+        let other = Stage::seeded(99).await;
+        let late = Fault::Delay(Duration::from_secs(6));
+        let faults = other.cluster.faults();
+        faults.add(super::silence::identity(), Frequency::always(), late);
+        fleet.lines.lead(BAD, &other.cluster);
+        secs(60).await;
+        assert_eq!(looked(&other), 0);
+    });
+}
+
 /// What tells events in a member.
 fn telling() -> Match {
     Match {
