@@ -78,14 +78,18 @@ fn watch(room: usize, bounds: Option<Bounds>) -> (Watch, mpsc::UnboundedReceiver
     (watch, told)
 }
 
-#[test]
-fn a_member_that_tells_more_than_is_taken_in_waits_and_nothing_is_lost() {
+fn virtually(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
         .unwrap();
-    runtime.block_on(async {
+    runtime.block_on(test);
+}
+
+#[test]
+fn a_member_that_tells_more_than_is_taken_in_waits_and_nothing_is_lost() {
+    virtually(async {
         let (watch, mut told) = watch(4, None);
         let mut watching = std::pin::pin!(watch.run());
         let a_while = Duration::from_mins(1);
@@ -118,12 +122,7 @@ fn a_member_that_tells_more_than_is_taken_in_waits_and_nothing_is_lost() {
 
 #[test]
 fn a_member_with_more_than_is_taken_in_is_listed_again_with_growing_pauses() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+    virtually(async {
         let most = 2 * PAGE as usize;
         let (watch, mut told) = watch(1_000, Bounds::of(most));
         let mut watching = std::pin::pin!(watch.run());

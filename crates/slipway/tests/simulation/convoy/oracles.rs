@@ -226,12 +226,16 @@ fn holds(case: &Case<'_>) -> Findings {
         findings.check(change.at, !lacks, || {
             format!("{member} was changed, and who holds it there cannot be seen")
         });
-        // As of what the decision was made on.
+        // As of what the decision was made on. What is in no list any more has no version.
         let changes = history.changes_in(member);
         let seen = request.context.basis.get("flippers").copied();
         let seen = seen.unwrap_or(request.versions.0);
-        let known = changes.iter().take_while(|c| c.version <= seen);
-        findings.check(change.at, held(known).is_none(), || {
+        let is_held = |version: u64| {
+            let known = changes.iter().take_while(|c| c.version <= version);
+            held(known).is_some()
+        };
+        let is_known = is_held(seen) && listed(history, request).is_none_or(is_held);
+        findings.check(change.at, !is_known, || {
             format!("{member} was changed, and somebody holds it there")
         });
         // Whoever leads now knows better, and has fenced off who decided it.
@@ -248,6 +252,22 @@ fn holds(case: &Case<'_>) -> Findings {
         );
     }
     findings
+}
+
+/// As of when a replica was last told, before a request of it, which Flippers there are in the cluster that it went to.
+fn listed(history: &History, request: &Request) -> Option<u64> {
+    let is_list = |one: &&Request| {
+        let is_there = one.cluster == request.cluster && one.replica == request.replica;
+        let is_asked = one.uri.contains("/flippers?") && !one.uri.contains("watch=true");
+        let is_told = one.method == "GET" && !one.is_probe() && one.ending.is_done();
+        is_there && is_asked && is_told
+    };
+    let earlier = history
+        .requests
+        .iter()
+        .take_while(|one| one.number < request.number);
+    let lists = earlier.filter(is_list);
+    lists.map(|one| one.versions.0).max()
 }
 
 /// Since when somebody holds a member, after these changes; none if nobody does.
