@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use slipway_kernel::ClusterId;
-use slipway_sim::history::{Change, History, Image, Object, Request};
+use slipway_sim::history::{Change, Ending, History, Image, Object, Request};
 use slipway_sim::oracles::{Case, Findings, Fleeting, Oracle, Specifics, workload};
 
 use super::{DONE, FLAVOUR, LEASE, NAME, PLACE, PREFIX, RECORD, SAIL, TURN, UID};
@@ -65,6 +65,9 @@ const ORACLES: &[Oracle] = &[
 /// A new leader knows what has been there for so long, and has fenced off the former one so long after it took over.
 const HELD: SignedDuration = SignedDuration::from_secs(25);
 const FENCED: SignedDuration = SignedDuration::from_secs(10);
+
+/// That a kind is not defined is believed when discovery has said so again and again for so long.
+const BELIEVED: SignedDuration = SignedDuration::from_secs(20);
 
 fn named(name: &str) -> Object {
     ("/configmaps".into(), PLACE.into(), name.into())
@@ -234,7 +237,9 @@ fn holds(case: &Case<'_>) -> Findings {
             let known = changes.iter().take_while(|c| c.version <= version);
             held(known).is_some()
         };
-        let is_known = is_held(seen) && listed(history, request).is_none_or(is_held);
+        let is_known = is_held(seen)
+            && listed(history, request).is_none_or(is_held)
+            && !is_denied(history, request);
         findings.check(change.at, !is_known, || {
             format!("{member} was changed, and somebody holds it there")
         });
@@ -254,20 +259,38 @@ fn holds(case: &Case<'_>) -> Findings {
     findings
 }
 
+/// What the replica of this request was answered before it by the cluster that it went to.
+fn answered<'a>(
+    history: &'a History,
+    request: &'a Request,
+) -> impl DoubleEndedIterator<Item = (&'a Request, u16)> {
+    let all = history.requests.iter().filter(move |one| {
+        let is_earlier = one.number < request.number;
+        is_earlier && one.cluster == request.cluster && one.replica == request.replica
+    });
+    all.filter_map(|one| match one.ending {
+        Ending::Answered(code) => Some((one, code)),
+        _ => None,
+    })
+}
+
 /// As of when a replica was last told, before a request of it, which Flippers there are in the cluster that it went to.
 fn listed(history: &History, request: &Request) -> Option<u64> {
-    let is_list = |one: &&Request| {
-        let is_there = one.cluster == request.cluster && one.replica == request.replica;
+    let is_list = |(one, code): &(&Request, u16)| {
         let is_asked = one.uri.contains("/flippers?") && !one.uri.contains("watch=true");
-        let is_told = one.method == "GET" && !one.is_probe() && one.ending.is_done();
-        is_there && is_asked && is_told
+        one.method == "GET" && is_asked && !one.is_probe() && *code == 200
     };
-    let earlier = history
-        .requests
-        .iter()
-        .take_while(|one| one.number < request.number);
-    let lists = earlier.filter(is_list);
-    lists.map(|one| one.versions.0).max()
+    let lists = answered(history, request).filter(is_list);
+    lists.map(|(one, _)| one.versions.0).max()
+}
+
+/// Whether the cluster has said for so long that it knows no Flippers, and nothing else, that it is believed.
+fn is_denied(history: &History, request: &Request) -> bool {
+    let is_asked =
+        |(one, _): &(&Request, u16)| one.path().ends_with("/flipper.io.github.com/v1alpha1");
+    let latest = answered(history, request).rev().filter(is_asked);
+    let since = latest.take_while(|(_, code)| *code == 404).last();
+    since.is_some_and(|(one, _)| request.at.duration_since(one.at) >= BELIEVED)
 }
 
 /// Since when somebody holds a member, after these changes; none if nobody does.
