@@ -145,7 +145,11 @@ impl Look<'_> {
         if self.run.draining {
             // Without a share nothing is left to be given back: its pods go.
             let has_share = self.run.weight > 0;
-            return if has_share { self.relieve() } else { self.stay() };
+            return if has_share {
+                self.relieve()
+            } else {
+                self.stay()
+            };
         }
         let source = &self.sight.source;
         let is_large = source.size >= self.needed();
