@@ -22,6 +22,7 @@ use crate::provider::Provider;
 use crate::router::{self, Objects};
 use crate::settings::Settings;
 use crate::standalone::Names;
+use crate::standalone::acts::workload;
 use crate::standalone::configs::{Config, ConfigKind, Known, references};
 use projections::{
     ABOUT, ASKS, CONFIGS, SERVES, index_about, index_asks, index_configs, index_serves, place,
@@ -177,6 +178,9 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         gathering.asked(read, &mut world)?;
         world.rival = gathering.rival(&canary, read, &world.objects);
     }
+    if let Some((_, places)) = canary.body().unread() {
+        gathering.workloads(&places, &mut world)?;
+    }
     Some(world)
 }
 
@@ -238,6 +242,17 @@ impl Gathering<'_> {
             for name in &names {
                 self.object(&kind, name, world);
             }
+        }
+        Some(())
+    }
+
+    /// What a run is about whose Canary cannot be read.
+    fn workloads(&self, places: &Places, world: &mut World) -> Option<()> {
+        let kind = workload(places.workload());
+        if self.is_listed::<Whole>(&kind)? {
+            let names = places.names();
+            self.object(&kind, &names.target, world);
+            self.object(&kind, &names.primary, world);
         }
         Some(())
     }

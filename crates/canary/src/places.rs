@@ -10,6 +10,8 @@ use slipway_api::canary::{Canary, CanarySpec, TargetRef};
 
 use crate::kinds::DAEMON_SET;
 use crate::provider::is_busy;
+use crate::standalone::Names;
+use crate::standalone::readiness::Workload;
 
 /// What the names of former Services are remembered by, with commas between them.
 const FORMER: &str = "former";
@@ -66,6 +68,17 @@ impl Places {
     pub fn of_run(canary: &Canary) -> Option<Self> {
         let run = canary.status.as_ref()?.run.as_ref()?;
         Self::read(&run.places)
+    }
+
+    /// The kind of the workload.
+    pub fn workload(&self) -> Workload {
+        let kept = self.kind.as_deref().and_then(Workload::of);
+        kept.unwrap_or(Workload::Deployment)
+    }
+
+    /// What is called after them.
+    pub fn names(&self) -> Names {
+        Names::of(&self.target, &self.apex)
     }
 
     /// Whether these are as a Canary is written. Another kind is followed at once, where there is a workload of it.

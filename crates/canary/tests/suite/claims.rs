@@ -57,6 +57,35 @@ fn a_claim_lasts_as_long_as_its_run() {
     }
 }
 
+/// Its run is left as it is when its spec cannot be read any more, and its status says which one that is.
+#[test]
+fn a_claim_lasts_though_its_canary_cannot_be_read() {
+    let mut stage = gated();
+    let number = json!({"spec": {"targetRef": {"name": 7}}});
+    stage.patch("Canary", "shop", "web", &number);
+    for hour in 0..72 {
+        settle(&mut stage, 403);
+        let then = stage.now + Duration::from_secs(9);
+        let held = holder(&stage, "web", then);
+        assert_eq!(held.as_deref(), Some("canary"), "hour {hour}");
+        stage.now += Duration::from_hours(1);
+    }
+    // One that is in the middle of nothing leaves the claims on its workload to who is.
+    let mut idle = gated();
+    command(&mut idle, "abort");
+    for _ in 0..5 {
+        let plans = settle(&mut idle, 200);
+        idle.now = plans.last().unwrap().wake_at.unwrap_or(idle.now);
+    }
+    let other = json!({"holder": "canary", "until": "2099-01-01T00:00:00Z"}).to_string();
+    let claimed = json!({"metadata": {"annotations": {CLAIM: other}}});
+    idle.patch("Deployment", "shop", "web", &claimed);
+    idle.patch("Canary", "shop", "web", &number);
+    settle(&mut idle, 200);
+    let held = holder(&idle, "web", idle.now);
+    assert_eq!(held.as_deref(), Some("canary"));
+}
+
 /// A run that waits renews its claim in time, and no more often than it has to.
 #[test]
 fn a_claim_is_renewed_in_the_middle_of_its_time() {
