@@ -42,10 +42,16 @@ pub struct Leave {
 }
 
 impl Leave {
-    /// Whether an object that is changed is a person's own, and would stay as it is.
+    /// Whether an object that is changed is a person's own, and would stay as it is. A Service by which pods are divided is only
+    /// changed in a run, and before that nobody is kept waiting for the sake of it.
     pub fn borrows(&self, seen: &Seen<'_>) -> bool {
-        let provider = self.provider;
-        provider.is_some_and(|provider| router::borrows(provider, &self.route, seen.objects))
+        let Some(provider) = self.provider else {
+            return false;
+        };
+        let is_run = || seen.canary.status.as_ref().is_some_and(is_busy);
+        let is_changed = || !router::restore(provider, &self.route, seen.objects).is_empty();
+        let is_due = !provider.divides() || is_run() || is_changed();
+        is_due && router::borrows(provider, &self.route, seen.objects)
     }
 }
 
