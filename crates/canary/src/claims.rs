@@ -190,13 +190,37 @@ pub fn keep(world: &World, held: &Held, plan: &mut Plan, now: Timestamp) {
 
 /// Ends our claim on the workload of a Canary that goes, together with what gives it back.
 pub fn give_up(world: &World, leave: &Leave, plan: &mut Plan, now: Timestamp) {
-    let name = leave.names.target.clone();
-    let known = claim(world, leave.kind, &name);
+    end(world, (leave.kind, &leave.names.target), plan, now);
+}
+
+/// Ends our claims on the workload of a run that is over, and on its copy, where another one is named since; gives whether there
+/// are any. Where the API refuses that, they end by themselves, and nobody is kept waiting.
+pub fn end_former(
+    world: &World,
+    (kind, names): &(Workload, Names),
+    plan: &mut Plan,
+    now: Timestamp,
+) -> bool {
+    for name in [&names.target, &names.primary] {
+        let object = render::object(world, workload(*kind), name);
+        if !world.refusals.contains_key(&object) {
+            end(world, (*kind, name), plan, now);
+        }
+    }
+    !plan.steps.is_empty()
+}
+
+/// Ends our claim on a workload, where it holds.
+fn end(world: &World, (kind, name): (Workload, &str), plan: &mut Plan, now: Timestamp) {
+    let known = claim(world, kind, name);
     if known.is_none_or(|claim| claim.holder != NAME || claim.until <= now) {
         return;
     }
-    let (kind, body) = (workload(leave.kind), ended());
-    let write = Write::Patch { kind, name, body };
+    let write = Write::Patch {
+        kind: workload(kind),
+        name: name.to_owned(),
+        body: ended(),
+    };
     if let Some(action) = render::write(world, write, purpose::CLAIM) {
         plan.act(action);
     }

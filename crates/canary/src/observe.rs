@@ -278,7 +278,7 @@ impl Gathering<'_> {
     /// What the workload is configured with, and the copies of that. Where Secrets or `ConfigMap`s cannot be seen, they are
     /// not tracked.
     fn configs(&self, canary: &Canary, world: &mut World) -> Option<()> {
-        let kind = &canary.spec.target_ref.kind;
+        let kind = Places::kind(canary);
         let workload = world.objects.get(kind, &Places::of_canary(canary).target);
         let template = workload.and_then(|one| one.pointer("/spec/template"));
         let used = template.map(references).unwrap_or_default();
@@ -406,7 +406,7 @@ impl Gathering<'_> {
     /// has it.
     fn rival(&self, own: &Item<CanarySeen>, canary: &Canary, seen: &Objects) -> Option<String> {
         // What counts from the next run on is nobody's business in this one.
-        let kind = &canary.spec.target_ref.kind;
+        let kind = Places::kind(canary);
         let own_places = Places::of_canary(canary);
         let (target, apex) = (&own_places.target, &own_places.apex);
         let places = [target, apex].map(|name| place(self.namespace, name));
@@ -423,7 +423,7 @@ impl Gathering<'_> {
                 return false;
             };
             let one = Places::of_canary(read);
-            let is_workload = (&read.spec.target_ref.kind, &one.target) == (kind, target);
+            let is_workload = (Places::kind(read), &one.target) == (kind, target);
             if !is_workload && one.apex != *apex {
                 return false;
             }

@@ -81,10 +81,17 @@ impl Places {
         Names::of(&self.target, &self.apex)
     }
 
-    /// Whether these are as a Canary is written. Another kind is followed at once, where there is a workload of it.
+    /// The kind of the workload that counts now: in the middle of a run that one's, where it is remembered.
+    pub fn kind(canary: &Canary) -> &str {
+        let kept = canary.status.as_ref().filter(|status| is_busy(status));
+        let kept = kept.and_then(|status| status.run.as_ref()?.places.get("kind"));
+        kept.unwrap_or(&canary.spec.target_ref.kind)
+    }
+
+    /// Whether these are as a Canary is written. A kind that is not remembered is the one that is written.
     pub fn is_of(&self, spec: &CanarySpec) -> bool {
-        let (former, kind) = (self.former.clone(), self.kind.clone());
-        let written = Self::of_spec(spec);
+        let (former, written) = (self.former.clone(), Self::of_spec(spec));
+        let kind = self.kind.as_ref().and(written.kind.clone());
         let wanted = Self {
             kind,
             former,

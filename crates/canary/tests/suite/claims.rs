@@ -111,6 +111,36 @@ fn a_claim_is_renewed_in_the_middle_of_its_time() {
     assert!((15..=20).contains(&renewed), "{renewed}");
 }
 
+/// Whether a step claims what is promoted into.
+fn claims_copy(step: &Step) -> bool {
+    let body = match &step.action {
+        Action::Patch { target, body, .. } if target.object().name == "web-primary" => body,
+        _ => return false,
+    };
+    let claim = &body["metadata"]["annotations"][CLAIM];
+    claim.as_str().is_some_and(|claim| claim.contains("canary"))
+}
+
+/// Who is named from the next run on is not who has the claims of this one.
+#[test]
+fn a_claim_ends_with_its_run_whatever_workload_is_named_by_then() {
+    let mut stage = gated();
+    let named = json!({"spec": {"targetRef": {"name": "api"}}});
+    stage.patch("Canary", "shop", "web", &named);
+    let mut was_claimed = false;
+    for _ in 0..40 {
+        let plans = settle(&mut stage, 200);
+        let mut steps = plans.iter().flat_map(|plan| &plan.steps);
+        was_claimed |= steps.any(claims_copy);
+        stage.now = plans.last().unwrap().wake_at.unwrap_or(stage.now);
+    }
+    assert!(was_claimed);
+    assert_eq!(phase(&stage), "Succeeded");
+    for name in ["web", "web-primary"] {
+        assert_eq!(holder(&stage, name, stage.now), None, "{name}");
+    }
+}
+
 /// What serves is nobody's when the run is over.
 #[test]
 fn a_claim_ends_with_its_run() {
@@ -118,16 +148,8 @@ fn a_claim_ends_with_its_run() {
     until(&mut good, "Initialized");
     push(&mut good, "web:2");
     let plans = until(&mut good, "Succeeded");
-    let is_claimed = |step: &Step| {
-        let body = match &step.action {
-            Action::Patch { target, body, .. } if target.object().name == "web-primary" => body,
-            _ => return false,
-        };
-        let claim = &body["metadata"]["annotations"][CLAIM];
-        claim.as_str().is_some_and(|claim| claim.contains("canary"))
-    };
     let mut steps = plans.iter().flat_map(|plan| &plan.steps);
-    assert!(steps.any(is_claimed), "what is promoted into is claimed");
+    assert!(steps.any(claims_copy), "what is promoted into is claimed");
     settle(&mut good, 200);
     for name in ["web", "web-primary"] {
         assert_eq!(holder(&good, name, good.now), None, "{name}");
