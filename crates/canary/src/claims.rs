@@ -26,6 +26,7 @@ use crate::render;
 use crate::router::Write;
 use crate::standalone::Names;
 use crate::standalone::acts::workload;
+use crate::standalone::adopt::{self, Scene};
 use crate::standalone::leave::Leave;
 use crate::standalone::readiness::Workload;
 use crate::standalone::scene::Stand;
@@ -85,51 +86,72 @@ fn read(object: &Value) -> Option<Claim> {
 }
 
 /// A run, as far as claims are about it.
-#[derive(Debug, Clone, Copy)]
-pub struct Held<'a> {
+#[derive(Debug, Clone)]
+pub struct Held {
     kind: Workload,
-    names: &'a Names,
-    run: &'a Run,
+    names: Names,
+    /// Whether it goes on.
+    is_running: bool,
     /// How many replicas the new version has.
     size: u32,
     /// How long a claim is for.
     whole: Duration,
 }
 
-impl<'a> Held<'a> {
+impl Held {
     /// Of a Canary that is followed.
-    pub fn followed(stand: &'a Stand) -> Self {
+    pub fn followed(stand: &Stand) -> Self {
         Self {
             kind: stand.kind,
-            names: &stand.names,
-            run: &stand.run,
+            names: stand.names.clone(),
+            is_running: goes_on(&stand.run),
             size: stand.sight.target.size,
             whole: longest(&stand.asked.rules),
         }
     }
 
     /// Of one that cannot be, and is left as it is meanwhile.
-    pub fn left(leave: &'a Leave) -> Self {
+    pub fn left(leave: &Leave) -> Self {
         Self {
             kind: leave.kind,
-            names: &leave.names,
-            run: &leave.run,
+            names: leave.names.clone(),
+            is_running: goes_on(&leave.run),
             size: leave.target.size,
             whole: UNKNOWN,
         }
     }
 
-    /// Whether a workload is disrupted for as long as the run goes on. A version that failed is, until it is put away.
-    fn goes_on(&self, name: &str) -> bool {
-        let run = self.run;
-        let is_running = run.phase.is_running() || (run.phase == Phase::Failed && run.draining);
+    /// Of one that cannot be read, by what its status says; none if it is in the middle of nothing: then another one may be about
+    /// its workload.
+    pub fn unread(world: &World) -> Option<Self> {
+        let (status, places) = world.canary.body().unread()?;
+        let kind = places.workload();
+        let names = places.names();
+        let target = world.objects.get(&workload(kind).kind, &names.target);
+        let held = Self {
+            kind,
+            size: target.map(|target| kind.size(target)).unwrap_or_default(),
+            is_running: goes_on(&adopt::run(&status, &Scene::default())),
+            names,
+            whole: UNKNOWN,
+        };
+        held.is_running.then_some(held)
+    }
+
+    /// Whether a workload is disrupted for as long as the run goes on.
+    fn disrupts(&self, name: &str) -> bool {
         let is_away = *name == self.names.target && self.size == 0;
-        is_running && !is_away
+        self.is_running && !is_away
     }
 }
 
+/// Whether a run disrupts. One that failed does until its version is put away.
+fn goes_on(run: &Run) -> bool {
+    run.phase.is_running() || (run.phase == Phase::Failed && run.draining)
+}
+
 /// Keeps our claims, besides what else a plan writes: those of a run that goes on last longer, the others end.
-pub fn keep(world: &World, held: &Held<'_>, plan: &mut Plan, now: Timestamp) {
+pub fn keep(world: &World, held: &Held, plan: &mut Plan, now: Timestamp) {
     let kind = workload(held.kind);
     for name in [&held.names.target, &held.names.primary] {
         let of = render::object(world, kind.clone(), name);
@@ -142,7 +164,7 @@ pub fn keep(world: &World, held: &Held<'_>, plan: &mut Plan, now: Timestamp) {
             // It comes with that, or in the next plan.
             continue;
         }
-        let value = if held.goes_on(name) {
+        let value = if held.disrupts(name) {
             // In the middle of its time: nobody who is away for a while loses it.
             let due = until.checked_sub(held.whole / 2).ok();
             if let Some(due) = due.filter(|due| *due > now) {
@@ -168,13 +190,37 @@ pub fn keep(world: &World, held: &Held<'_>, plan: &mut Plan, now: Timestamp) {
 
 /// Ends our claim on the workload of a Canary that goes, together with what gives it back.
 pub fn give_up(world: &World, leave: &Leave, plan: &mut Plan, now: Timestamp) {
-    let name = leave.names.target.clone();
-    let known = claim(world, leave.kind, &name);
+    end(world, (leave.kind, &leave.names.target), plan, now);
+}
+
+/// Ends our claims on the workload of a run that is over, and on its copy, where another one is named since; gives whether there
+/// are any. Where the API refuses that, they end by themselves, and nobody is kept waiting.
+pub fn end_former(
+    world: &World,
+    (kind, names): &(Workload, Names),
+    plan: &mut Plan,
+    now: Timestamp,
+) -> bool {
+    for name in [&names.target, &names.primary] {
+        let object = render::object(world, workload(*kind), name);
+        if !world.refusals.contains_key(&object) {
+            end(world, (*kind, name), plan, now);
+        }
+    }
+    !plan.steps.is_empty()
+}
+
+/// Ends our claim on a workload, where it holds.
+fn end(world: &World, (kind, name): (Workload, &str), plan: &mut Plan, now: Timestamp) {
+    let known = claim(world, kind, name);
     if known.is_none_or(|claim| claim.holder != NAME || claim.until <= now) {
         return;
     }
-    let (kind, body) = (workload(leave.kind), ended());
-    let write = Write::Patch { kind, name, body };
+    let write = Write::Patch {
+        kind: workload(kind),
+        name: name.to_owned(),
+        body: ended(),
+    };
     if let Some(action) = render::write(world, write, purpose::CLAIM) {
         plan.act(action);
     }

@@ -92,7 +92,7 @@ impl Subject<'_> {
     }
 
     fn builtin(&self, name: &str) -> String {
-        let kind = Workload::of(&self.canary.spec.target_ref.kind);
+        let kind = Workload::of(Places::kind(self.canary));
         builtin(self.provider, name, kind.unwrap_or(Workload::Deployment))
     }
 

@@ -22,6 +22,7 @@ use crate::provider::Provider;
 use crate::router::{self, Objects};
 use crate::settings::Settings;
 use crate::standalone::Names;
+use crate::standalone::acts::workload;
 use crate::standalone::configs::{Config, ConfigKind, Known, references};
 use projections::{
     ABOUT, ASKS, CONFIGS, SERVES, index_about, index_asks, index_configs, index_serves, place,
@@ -177,6 +178,9 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         gathering.asked(read, &mut world)?;
         world.rival = gathering.rival(&canary, read, &world.objects);
     }
+    if let Some((_, places)) = canary.body().unread() {
+        gathering.workloads(&places, &mut world)?;
+    }
     Some(world)
 }
 
@@ -242,6 +246,17 @@ impl Gathering<'_> {
         Some(())
     }
 
+    /// What a run is about whose Canary cannot be read.
+    fn workloads(&self, places: &Places, world: &mut World) -> Option<()> {
+        let kind = workload(places.workload());
+        if self.is_listed::<Whole>(&kind)? {
+            let names = places.names();
+            self.object(&kind, &names.target, world);
+            self.object(&kind, &names.primary, world);
+        }
+        Some(())
+    }
+
     fn object(&self, kind: &Kind, name: &str, world: &mut World) {
         let found = self
             .stores
@@ -263,7 +278,7 @@ impl Gathering<'_> {
     /// What the workload is configured with, and the copies of that. Where Secrets or `ConfigMap`s cannot be seen, they are
     /// not tracked.
     fn configs(&self, canary: &Canary, world: &mut World) -> Option<()> {
-        let kind = &canary.spec.target_ref.kind;
+        let kind = Places::kind(canary);
         let workload = world.objects.get(kind, &Places::of_canary(canary).target);
         let template = workload.and_then(|one| one.pointer("/spec/template"));
         let used = template.map(references).unwrap_or_default();
@@ -391,7 +406,7 @@ impl Gathering<'_> {
     /// has it.
     fn rival(&self, own: &Item<CanarySeen>, canary: &Canary, seen: &Objects) -> Option<String> {
         // What counts from the next run on is nobody's business in this one.
-        let kind = &canary.spec.target_ref.kind;
+        let kind = Places::kind(canary);
         let own_places = Places::of_canary(canary);
         let (target, apex) = (&own_places.target, &own_places.apex);
         let places = [target, apex].map(|name| place(self.namespace, name));
@@ -408,7 +423,7 @@ impl Gathering<'_> {
                 return false;
             };
             let one = Places::of_canary(read);
-            let is_workload = (&read.spec.target_ref.kind, &one.target) == (kind, target);
+            let is_workload = (Places::kind(read), &one.target) == (kind, target);
             if !is_workload && one.apex != *apex {
                 return false;
             }

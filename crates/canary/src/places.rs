@@ -10,6 +10,8 @@ use slipway_api::canary::{Canary, CanarySpec, TargetRef};
 
 use crate::kinds::DAEMON_SET;
 use crate::provider::is_busy;
+use crate::standalone::Names;
+use crate::standalone::readiness::Workload;
 
 /// What the names of former Services are remembered by, with commas between them.
 const FORMER: &str = "former";
@@ -68,10 +70,28 @@ impl Places {
         Self::read(&run.places)
     }
 
-    /// Whether these are as a Canary is written. Another kind is followed at once, where there is a workload of it.
+    /// The kind of the workload.
+    pub fn workload(&self) -> Workload {
+        let kept = self.kind.as_deref().and_then(Workload::of);
+        kept.unwrap_or(Workload::Deployment)
+    }
+
+    /// What is called after them.
+    pub fn names(&self) -> Names {
+        Names::of(&self.target, &self.apex)
+    }
+
+    /// The kind of the workload that counts now: in the middle of a run that one's, where it is remembered.
+    pub fn kind(canary: &Canary) -> &str {
+        let kept = canary.status.as_ref().filter(|status| is_busy(status));
+        let kept = kept.and_then(|status| status.run.as_ref()?.places.get("kind"));
+        kept.unwrap_or(&canary.spec.target_ref.kind)
+    }
+
+    /// Whether these are as a Canary is written. A kind that is not remembered is the one that is written.
     pub fn is_of(&self, spec: &CanarySpec) -> bool {
-        let (former, kind) = (self.former.clone(), self.kind.clone());
-        let written = Self::of_spec(spec);
+        let (former, written) = (self.former.clone(), Self::of_spec(spec));
+        let kind = self.kind.as_ref().and(written.kind.clone());
         let wanted = Self {
             kind,
             former,

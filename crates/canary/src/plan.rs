@@ -82,6 +82,11 @@ pub fn plan(settings: &Settings, world: &World, now: Timestamp) -> Plan {
             let message = format!("the Canary cannot be read: {why}");
             let obstacle = Obstacle::new(Reason::InvalidSpec, message);
             Report::new(world, now).untold(&obstacle, &mut plan);
+            // Its run is left as it is, and is nobody else's meanwhile; unless Flagger sees to it.
+            let held = Held::unread(world).filter(|_| world.original.is_none());
+            if let Some(held) = held {
+                claims::keep(world, &held, &mut plan, now);
+            }
             return plan;
         }
     };

@@ -8,7 +8,7 @@ use slipway_kernel::interest::Interest;
 use slipway_kernel::store::Seen;
 use slipway_kernel::{ClusterId, Kind, Stores};
 
-use super::projections::{CONFIGS, index_configs, read};
+use super::projections::{CONFIGS, index_configs, read, unread};
 use super::{
     CanarySeen, MapSeen, ProviderSeen, SecretSeen, TemplateSeen, Whole, on_config, on_object,
     on_template,
@@ -47,7 +47,9 @@ pub(super) fn kinds_of(canary: &Canary, provider: Option<Provider>) -> Vec<Kind>
 /// What [`NEEDS`] finds a Canary by.
 pub(super) fn index_needs(seen: &Seen) -> Vec<String> {
     let Some(canary) = read(seen) else {
-        return Vec::new();
+        // The claim on what its run is about is renewed all the same.
+        let kept = unread(seen).and_then(|places| places.kind);
+        return kept.iter().map(|_| called(&kinds::DAEMON_SET)).collect();
     };
     let said = Provider::said(canary);
     let usual = said.is_none().then(|| USUAL.to_owned());

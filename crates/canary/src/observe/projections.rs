@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use slipway_api::alert_provider::AlertProvider;
-use slipway_api::canary::Canary;
+use slipway_api::canary::{Canary, CanaryStatus};
 use slipway_api::flagger::{FORMER, PRIMARY};
 use slipway_api::metric_template::MetricTemplate;
 use slipway_kernel::fields::list;
@@ -55,6 +55,18 @@ impl Projection for CanarySeen {
                 .to_owned(),
             written_by_original: original::written(object),
         })
+    }
+}
+
+impl CanarySeen {
+    /// Of one that cannot be read, what its status says, and what its last run was about: a run goes on whatever its spec says.
+    pub fn unread(&self) -> Option<(CanaryStatus, Places)> {
+        if self.read.is_ok() {
+            return None;
+        }
+        let status: CanaryStatus = serde_json::from_value(self.status.clone()).ok()?;
+        let places = Places::read(&status.run.as_ref()?.places)?;
+        Some((status, places))
     }
 }
 
@@ -105,10 +117,21 @@ pub(super) fn read(seen: &Seen) -> Option<&Canary> {
     canary.read.as_ref().ok()
 }
 
+/// What the last run of one was about that cannot be read.
+pub(super) fn unread(seen: &Seen) -> Option<Places> {
+    let canary = seen.body.as_ref().ok()?.downcast_ref::<CanarySeen>()?;
+    canary.unread().map(|(_, places)| places)
+}
+
 /// What [`ABOUT`] finds a Canary by.
 pub(super) fn index_about(seen: &Seen) -> Vec<String> {
-    let names = read(seen).map(about).unwrap_or_default().into_iter();
+    let workloads = || {
+        let names = unread(seen)?.names();
+        Some(BTreeSet::from([names.target, names.primary]))
+    };
+    let names: BTreeSet<String> = read(seen).map(about).or_else(workloads).unwrap_or_default();
     names
+        .into_iter()
         .map(|name| place(&seen.meta.namespace, &name))
         .collect()
 }

@@ -21,7 +21,7 @@ use crate::router::{self, Write};
 use crate::spec::grace;
 use crate::standalone::acts::{draw_back, give_back, restore, size_back, workload};
 use crate::standalone::adopt;
-use crate::standalone::leave::{Leave, former, leave};
+use crate::standalone::leave::{Leave, before, former, leave, pods_back};
 use crate::standalone::primary;
 use crate::standalone::revert::{self, Step};
 use crate::standalone::scene::{Obstacle, Stand};
@@ -35,6 +35,9 @@ pub(super) fn end(
 ) -> bool {
     let is_live = matches!(guard, Guard::Unguarded | Guard::Guarded);
     let is_followed = stood.is_ok_and(|stand| !stand.asked.rules.suspend);
+    if is_live && end_former_claims(look, plan) {
+        return true;
+    }
     if is_live && is_followed && give_former_back(look, plan) {
         return true;
     }
@@ -69,10 +72,18 @@ pub(super) fn end(
     }
 }
 
+/// Claims on a workload that was named before end before that name is forgotten; gives whether there are any.
+fn end_former_claims(look: &Look<'_>, plan: &mut Plan) -> bool {
+    let before = before(&look.seen());
+    before.is_some_and(|before| claims::end_former(look.world, &before, plan, look.now))
+}
+
 /// What a person owns, and traffic does not go by any more, becomes what it was before anything else is done; gives whether it
 /// has to.
 fn give_former_back(look: &Look<'_>, plan: &mut Plan) -> bool {
-    let writes = former(&look.seen());
+    let seen = look.seen();
+    let mut writes = former(&seen);
+    writes.extend(pods_back(&seen));
     let is_needed = !writes.is_empty();
     for write in writes {
         undo(look, write, plan);

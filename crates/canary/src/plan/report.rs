@@ -16,6 +16,7 @@ use slipway_kernel::{Blocker, Event, ObjectRef, Plan, Target};
 use crate::engine::{Hold, News, Run};
 use crate::kinds;
 use crate::observe::World;
+use crate::places::Places;
 use crate::reasons::{Reason, SYNCED};
 use crate::render;
 use crate::standalone::primary::whole;
@@ -173,7 +174,7 @@ impl<'a> Report<'a> {
             render::object(self.world, kind, name)
         };
         let read = self.world.canary.body().read.as_ref();
-        let kind = read.map_or("", |canary| canary.spec.target_ref.kind.as_str());
+        let kind = read.map_or("", Places::kind);
         match reason {
             Reason::SourceNotReady => of(kind, &stand.names.primary),
             Reason::TargetNotReady | Reason::TargetNotFound => of(kind, &stand.names.target),

@@ -46,8 +46,8 @@ pub(crate) static ROUTER: Router = Router {
     },
     check_match: |_| Err("plain Services lead all requests alike".to_owned()),
     borrows: |route, objects| {
-        let marked = marked(route, objects);
-        marked.is_some_and(|(_, apex)| !is_controlled(route, apex))
+        let apex = apex(route, objects).map(|(_, apex)| apex);
+        apex.is_some_and(|apex| is_ours(route, apex) && !is_controlled(route, apex))
     },
     // What serves goes with the Canary: the pods of the workload are those that a person's Service found before.
     restore: |_, route, objects| {

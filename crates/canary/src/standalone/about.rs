@@ -42,11 +42,8 @@ pub(super) fn label(
         ..label
     });
     label.ok_or_else(|| {
-        let reference = &seen.canary.spec.target_ref;
-        let message = format!(
-            "{} {} does not exist; create it",
-            reference.kind, reference.name
-        );
+        let (kind, name) = (Places::kind(seen.canary), &seen.canary.spec.target_ref.name);
+        let message = format!("{kind} {name} does not exist; create it");
         Obstacle::new(Reason::TargetNotFound, message)
     })
 }
@@ -81,7 +78,7 @@ pub(super) fn pods(seen: &Seen<'_>, names: &Names, label: &PodLabel) -> Pods {
         key: label.key.clone(),
         source: label.primary(),
         target: label.value.clone(),
-        kind: seen.canary.spec.target_ref.kind.clone(),
+        kind: Places::kind(seen.canary).to_owned(),
         of_source: names.primary.clone(),
         of_target: names.target.clone(),
     }

@@ -65,7 +65,7 @@ pub fn acts(seen: &Seen<'_>, stand: &Stand, deeds: &Deeds) -> Acts {
     if stand.asked.rules.suspend || is_over {
         return acts;
     }
-    let kind = &seen.canary.spec.target_ref.kind;
+    let kind = Places::kind(seen.canary);
     let target = seen.objects.get(kind, &stand.names.target);
     if let Some(target) = target {
         side_services(seen, stand, target, &mut acts);
@@ -148,7 +148,7 @@ fn template(
     revision: &Revision,
     acts: &mut Acts,
 ) {
-    let kind = &seen.canary.spec.target_ref.kind;
+    let kind = Places::kind(seen.canary);
     let name = &stand.names.primary;
     let there = seen.objects.get(kind, name);
     let is_wanted = stand.sight.target.revision.as_ref() == Some(revision);

@@ -9,8 +9,9 @@ use super::acts::workload;
 use super::adopt::{self, Scene};
 use super::readiness::{Demand, Workload, readiness};
 use super::scene::{Seen, is_copy};
-use super::{Names, PodLabel, scaler};
+use super::{Names, PodLabel, primary, scaler};
 use crate::engine::{Command, Run, Side, Verb};
+use crate::kinds::DAEMON_SET;
 use crate::places::Places;
 use crate::provider::{Provider, is_busy};
 use crate::router::{self, Route, Write};
@@ -42,10 +43,16 @@ pub struct Leave {
 }
 
 impl Leave {
-    /// Whether an object that is changed is a person's own, and would stay as it is.
+    /// Whether an object that is changed is a person's own, and would stay as it is. A Service by which pods are divided is only
+    /// changed in a run, and before that nobody is kept waiting for the sake of it.
     pub fn borrows(&self, seen: &Seen<'_>) -> bool {
-        let provider = self.provider;
-        provider.is_some_and(|provider| router::borrows(provider, &self.route, seen.objects))
+        let Some(provider) = self.provider else {
+            return false;
+        };
+        let is_run = || seen.canary.status.as_ref().is_some_and(is_busy);
+        let is_changed = || !router::restore(provider, &self.route, seen.objects).is_empty();
+        let is_due = !provider.divides() || is_run() || is_changed();
+        is_due && router::borrows(provider, &self.route, seen.objects)
     }
 }
 
@@ -109,7 +116,7 @@ pub fn leave(seen: &Seen<'_>) -> Option<Leave> {
 /// The kind of the workload: the one that the Canary names, unless what serves is of the other one. Somebody may have changed it
 /// since, also to what nobody can follow; what was taken is there all the same.
 fn kind_of(seen: &Seen<'_>, route: &Route, names: &Names) -> Option<Workload> {
-    let said = Workload::of(&seen.canary.spec.target_ref.kind);
+    let said = Workload::of(Places::kind(seen.canary));
     let is_taken = |kind: &Workload| {
         let copy = seen.objects.get(&workload(*kind).kind, &names.primary);
         copy.is_some_and(|copy| is_copy(route, copy))
@@ -117,6 +124,34 @@ fn kind_of(seen: &Seen<'_>, route: &Route, names: &Names) -> Option<Workload> {
     let all = [Workload::Deployment, Workload::DaemonSet];
     let mut all = said.into_iter().chain(all);
     all.find(is_taken).or(said)
+}
+
+/// The workload that the last run was of, where another one is named since; none while that run goes on, or where what served is
+/// not this Canary's any more.
+pub fn before(seen: &Seen<'_>) -> Option<(Workload, Names)> {
+    let canary = seen.canary;
+    let (kept, now) = (Places::of_run(canary)?, Places::of_canary(canary));
+    let said = Places::kind(canary);
+    let is_kind = kept.kind.as_deref().is_none_or(|kind| kind == said);
+    if is_kind && kept.target == now.target {
+        return None;
+    }
+    let (kind, names) = (kept.workload(), kept.names());
+    let copy = seen.objects.get(&workload(kind).kind, &names.primary)?;
+    is_copy(&route(seen, &names), copy).then_some((kind, names))
+}
+
+/// How a `DaemonSet` gets its pods back, where a workload of another kind is named since: when that is followed, nobody looks at
+/// `DaemonSet`s any more.
+pub fn pods_back(seen: &Seen<'_>) -> Option<Write> {
+    let (kind, names) = before(seen)?;
+    let is_other = kind == Workload::DaemonSet && Places::kind(seen.canary) != DAEMON_SET.kind;
+    let target = seen.objects.get(&DAEMON_SET.kind, &names.target)?;
+    (is_other && kind.size(target) == 0).then(|| Write::Patch {
+        kind: DAEMON_SET,
+        name: names.target,
+        body: primary::sized(kind, 1),
+    })
 }
 
 /// How a person's own route becomes what it was that the last run went by, and that the next one will not go by.

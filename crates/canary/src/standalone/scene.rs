@@ -96,7 +96,6 @@ pub struct Stand {
 
 /// Looks at a Canary.
 pub fn stand(seen: &Seen<'_>) -> Result<Stand, Obstacle> {
-    let spec = &seen.canary.spec;
     let asked = asked(seen).map_err(|problem| {
         let reason = if problem.is_unsupported() {
             Reason::Unsupported
@@ -105,11 +104,12 @@ pub fn stand(seen: &Seen<'_>) -> Result<Stand, Obstacle> {
         };
         Obstacle::new(reason, problem.to_string())
     })?;
-    let kind = Workload::of(&spec.target_ref.kind).unwrap_or(Workload::Deployment);
+    let called = Places::kind(seen.canary);
+    let kind = Workload::of(called).unwrap_or(Workload::Deployment);
     let places = Places::of_canary(seen.canary);
     let names = Names::of(&places.target, &places.apex);
-    let target = seen.objects.get(&spec.target_ref.kind, &names.target);
-    let primary = seen.objects.get(&spec.target_ref.kind, &names.primary);
+    let target = seen.objects.get(called, &names.target);
+    let primary = seen.objects.get(called, &names.primary);
     let label = label(seen, target, primary)?;
     let status = seen.canary.status.clone().unwrap_or_default();
     let tracked = tracked(seen, target, &status)?;
@@ -145,7 +145,7 @@ pub fn stand(seen: &Seen<'_>) -> Result<Stand, Obstacle> {
         is_matching: stand.asked.rules.is_matching(),
         command: command(seen.canary).map(|command| command.id),
     };
-    stand.run = of_workload(adopt::run(&status, &adoption), &places.target);
+    stand.run = of_workload(adopt::run(&status, &adoption), called, &places.target);
     stand.own_names(seen, target)?;
     stand.is_labelled(seen)?;
     let routing = stand.routing_of_run(seen, routing)?;
@@ -181,10 +181,10 @@ fn asked(seen: &Seen<'_>) -> Result<Asked, Problem> {
     Ok(asked)
 }
 
-/// The run of this workload. Of another one than was remembered there is none yet: what serves has to be made.
-fn of_workload(run: Run, target: &str) -> Run {
-    let known = run.places.get("target");
-    if known.is_none_or(|known| known == target) {
+/// The run of this workload. Of another one than was remembered, or of another kind, there is none yet: what serves has to be made.
+fn of_workload(run: Run, kind: &str, target: &str) -> Run {
+    let is = |what: &str, now: &str| run.places.get(what).is_none_or(|known| known == now);
+    if is("kind", kind) && is("target", target) {
         return run;
     }
     Run {

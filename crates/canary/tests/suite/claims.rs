@@ -57,6 +57,35 @@ fn a_claim_lasts_as_long_as_its_run() {
     }
 }
 
+/// Its run is left as it is when its spec cannot be read any more, and its status says which one that is.
+#[test]
+fn a_claim_lasts_though_its_canary_cannot_be_read() {
+    let mut stage = gated();
+    let number = json!({"spec": {"targetRef": {"name": 7}}});
+    stage.patch("Canary", "shop", "web", &number);
+    for hour in 0..72 {
+        settle(&mut stage, 403);
+        let then = stage.now + Duration::from_secs(9);
+        let held = holder(&stage, "web", then);
+        assert_eq!(held.as_deref(), Some("canary"), "hour {hour}");
+        stage.now += Duration::from_hours(1);
+    }
+    // One that is in the middle of nothing leaves the claims on its workload to who is.
+    let mut idle = gated();
+    command(&mut idle, "abort");
+    for _ in 0..5 {
+        let plans = settle(&mut idle, 200);
+        idle.now = plans.last().unwrap().wake_at.unwrap_or(idle.now);
+    }
+    let other = json!({"holder": "canary", "until": "2099-01-01T00:00:00Z"}).to_string();
+    let claimed = json!({"metadata": {"annotations": {CLAIM: other}}});
+    idle.patch("Deployment", "shop", "web", &claimed);
+    idle.patch("Canary", "shop", "web", &number);
+    settle(&mut idle, 200);
+    let held = holder(&idle, "web", idle.now);
+    assert_eq!(held.as_deref(), Some("canary"));
+}
+
 /// A run that waits renews its claim in time, and no more often than it has to.
 #[test]
 fn a_claim_is_renewed_in_the_middle_of_its_time() {
@@ -82,6 +111,36 @@ fn a_claim_is_renewed_in_the_middle_of_its_time() {
     assert!((15..=20).contains(&renewed), "{renewed}");
 }
 
+/// Whether a step claims what is promoted into.
+fn claims_copy(step: &Step) -> bool {
+    let body = match &step.action {
+        Action::Patch { target, body, .. } if target.object().name == "web-primary" => body,
+        _ => return false,
+    };
+    let claim = &body["metadata"]["annotations"][CLAIM];
+    claim.as_str().is_some_and(|claim| claim.contains("canary"))
+}
+
+/// Who is named from the next run on is not who has the claims of this one.
+#[test]
+fn a_claim_ends_with_its_run_whatever_workload_is_named_by_then() {
+    let mut stage = gated();
+    let named = json!({"spec": {"targetRef": {"name": "api"}}});
+    stage.patch("Canary", "shop", "web", &named);
+    let mut was_claimed = false;
+    for _ in 0..40 {
+        let plans = settle(&mut stage, 200);
+        let mut steps = plans.iter().flat_map(|plan| &plan.steps);
+        was_claimed |= steps.any(claims_copy);
+        stage.now = plans.last().unwrap().wake_at.unwrap_or(stage.now);
+    }
+    assert!(was_claimed);
+    assert_eq!(phase(&stage), "Succeeded");
+    for name in ["web", "web-primary"] {
+        assert_eq!(holder(&stage, name, stage.now), None, "{name}");
+    }
+}
+
 /// What serves is nobody's when the run is over.
 #[test]
 fn a_claim_ends_with_its_run() {
@@ -89,16 +148,8 @@ fn a_claim_ends_with_its_run() {
     until(&mut good, "Initialized");
     push(&mut good, "web:2");
     let plans = until(&mut good, "Succeeded");
-    let is_claimed = |step: &Step| {
-        let body = match &step.action {
-            Action::Patch { target, body, .. } if target.object().name == "web-primary" => body,
-            _ => return false,
-        };
-        let claim = &body["metadata"]["annotations"][CLAIM];
-        claim.as_str().is_some_and(|claim| claim.contains("canary"))
-    };
     let mut steps = plans.iter().flat_map(|plan| &plan.steps);
-    assert!(steps.any(is_claimed), "what is promoted into is claimed");
+    assert!(steps.any(claims_copy), "what is promoted into is claimed");
     settle(&mut good, 200);
     for name in ["web", "web-primary"] {
         assert_eq!(holder(&good, name, good.now), None, "{name}");

@@ -8,7 +8,7 @@ use slipway_kernel::fact::{Missing, Unseen};
 use slipway_kernel::{ClusterId, Controller, Key, Plan};
 
 use crate::obstacles::command;
-use crate::planner::{canary, controllers, is_away, push, settle, stage, status, until};
+use crate::planner::{canary, controllers, is_away, phase, push, settle, stage, status, until};
 
 /// Time passes, as often as the plan asks for.
 fn pass(stage: &mut Stage) {
@@ -77,40 +77,88 @@ fn a_workload_is_given_back_whatever_kind_it_is_said_to_be_of() {
     }
 }
 
+/// What the pods of a workload are made of.
+fn template(image: &str) -> Value {
+    json!({"metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "c", "image": image}]}})
+}
+
+/// A Canary of a `DaemonSet` that serves, or is in the middle of a run.
+fn daemons(is_running: bool) -> Stage {
+    let now = Timestamp::from_second(1_000_000).unwrap();
+    let mut stage = Stage::new(Canaries::new(Settings::default()), now);
+    let target = json!({"kind": "DaemonSet"});
+    stage.put(canary(
+        &json!({"revertOnDeletion": true, "targetRef": target}),
+    ));
+    stage.put(json!({"apiVersion": "apps/v1", "kind": "DaemonSet",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": template("web:1")}}));
+    controllers(&mut stage);
+    until(&mut stage, "Initialized");
+    assert!(is_away(&stage, "web"));
+    if is_running {
+        let patch = json!({"spec": {"template": template("web:2")}});
+        stage.patch("DaemonSet", "shop", "web", &patch);
+        controllers(&mut stage);
+        until(&mut stage, "Progressing");
+    }
+    stage
+}
+
+/// A Deployment of the same name is another workload: it has its own first run, after that of the `DaemonSet`, which has its pods
+/// back by then.
+#[test]
+fn a_deployment_has_no_part_in_the_run_of_a_daemon_set() {
+    for is_running in [false, true] {
+        let mut stage = daemons(is_running);
+        stage.put(json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": "shop"},
+            "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "web"}},
+                "template": template("web:3")}}));
+        let patch = json!({"spec": {"targetRef": {"kind": "Deployment"}}});
+        stage.patch("Canary", "shop", "web", &patch);
+        controllers(&mut stage);
+        for _ in 0..10 {
+            pass(&mut stage);
+        }
+        let image = |kind: &str| {
+            let copy = stage.get(kind, "shop", "web-primary").unwrap();
+            copy["spec"]["template"]["spec"]["containers"][0]["image"].clone()
+        };
+        let served = if is_running { "web:2" } else { "web:1" };
+        assert_eq!(image("DaemonSet"), served, "its run was its own");
+        assert_eq!(image("Deployment"), "web:3");
+        assert_eq!(phase(&stage), "Initialized", "{:#}", status(&stage));
+        assert_eq!(status(&stage)["run"]["places"]["kind"], Value::Null);
+        assert!(!is_away(&stage, "web"), "{is_running}");
+        let deleted = json!({"metadata": {"deletionTimestamp": "2026-03-04T12:00:00Z"}});
+        stage.patch("Canary", "shop", "web", &deleted);
+        pass(&mut stage);
+        let all_back = (json!([]), json!("web"), json!(3));
+        assert_eq!(given_back(&mut stage), all_back, "{is_running}");
+        assert!(!is_away(&stage, "web"), "{is_running}");
+    }
+}
+
 /// The other way round, a kind that is not looked at for every Canary goes on being looked at.
 #[test]
 fn a_daemon_set_is_given_back_though_it_is_said_to_be_a_deployment() {
     for is_running in [false, true] {
-        let now = Timestamp::from_second(1_000_000).unwrap();
-        let mut stage = Stage::new(Canaries::new(Settings::default()), now);
-        let target = json!({"kind": "DaemonSet"});
-        stage.put(canary(
-            &json!({"revertOnDeletion": true, "targetRef": target}),
-        ));
-        let template = |image: &str| {
-            json!({"metadata": {"labels": {"app": "web"}},
-                "spec": {"containers": [{"name": "c", "image": image}]}})
-        };
-        stage.put(json!({"apiVersion": "apps/v1", "kind": "DaemonSet",
-            "metadata": {"name": "web", "namespace": "shop"},
-            "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": template("web:1")}}));
-        controllers(&mut stage);
-        until(&mut stage, "Initialized");
-        assert!(is_away(&stage, "web"));
-        if is_running {
-            let patch = json!({"spec": {"template": template("web:2")}});
-            stage.patch("DaemonSet", "shop", "web", &patch);
-            controllers(&mut stage);
-            until(&mut stage, "Progressing");
-        }
+        let mut stage = daemons(is_running);
         let patch = json!({"spec": {"targetRef": {"kind": "Deployment"}}});
         stage.patch("Canary", "shop", "web", &patch);
         settle(&mut stage, 200);
-        assert_eq!(
-            status(&stage)["waitingFor"][0]["reason"],
-            "TargetNotFound",
-            "{is_running}"
-        );
+        if is_running {
+            assert_eq!(
+                phase(&stage),
+                "Progressing",
+                "it counts from the next run on"
+            );
+        } else {
+            let waits = status(&stage)["waitingFor"][0]["reason"].clone();
+            assert_eq!(waits, "TargetNotFound");
+        }
         let deleted = json!({"metadata": {"deletionTimestamp": "2026-03-04T12:00:00Z"}});
         stage.patch("Canary", "shop", "web", &deleted);
         pass(&mut stage);

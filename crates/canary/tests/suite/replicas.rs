@@ -327,7 +327,6 @@ fn a_service_leads_to_both_by_what_their_pods_share_and_is_what_it_was_afterward
         (100, json!({"app": "web", "tier": "front"}), json!("100")),
         (30, json!({LABEL: "web", "tier": "front"}), json!("30")),
     ];
-    assert!(!borrows(replicas, &route, &all));
     for (weight, selector, written) in steps {
         shift(replicas, &route, &mut all, Weights::to_target(weight)).unwrap();
         assert_eq!(apex(&all)["spec"]["selector"], selector);
@@ -532,6 +531,40 @@ fn who_comes_second_leads_nothing_of_the_first_one_s() {
     let other = held.get("Service", "shop", "other").unwrap();
     assert_eq!(other["spec"]["selector"], led["spec"]["selector"]);
     assert_eq!(other["metadata"]["annotations"][WEIGHT], "50");
+}
+
+/// Who is deleted between any two writes is kept while a person's own Service is not what it was, and only in a run.
+#[test]
+fn a_canary_is_kept_before_a_person_s_service_is_changed() {
+    let mut stage = stage(&json!({"provider": "kubernetes:replicas",
+        "analysis": {"iterations": null, "stepWeights": [50]}}));
+    let label = json!({"spec": {"template": {"metadata": {"labels": {LABEL: "web"}}}}});
+    stage.patch("Deployment", "shop", "web", &label);
+    stage.put(json!({"apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"ports": [{"name": "http", "port": 80}], "selector": {"app": "web"}}}));
+    controllers(&mut stage);
+    until(&mut stage, "Initialized");
+    let is_kept = |stage: &Stage| {
+        let canary = stage.get("Canary", "shop", "web").unwrap();
+        canary["metadata"]["finalizers"] == json!(["finalizer.flagger.app"])
+    };
+    assert!(!is_kept(&stage), "it is idle");
+    push(&mut stage, "web:2");
+    let mut was_changed = false;
+    for _ in 0..100 {
+        let plan = stage.step();
+        controllers(&mut stage);
+        let is_changed = !leads(&stage).1.is_null();
+        assert!(!is_changed || is_kept(&stage), "{}", phase(&stage));
+        was_changed |= is_changed;
+        if plan.steps.is_empty() && plan.statuses.is_empty() {
+            stage.now = plan.wake_at.unwrap_or(stage.now);
+        }
+    }
+    assert!(was_changed);
+    assert_eq!(phase(&stage), "Succeeded");
+    assert!(!is_kept(&stage), "its run is over");
 }
 
 #[test]
