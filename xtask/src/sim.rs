@@ -38,6 +38,11 @@ const FAST: &[&str] = &[
     "profile.sim.codegen-units=4",
     "profile.sim.incremental=false",
     "profile.sim.debug=false",
+    // What the gate's profile compiles quicker is inherited too.
+    "profile.sim.package.slipway-api.opt-level=3",
+    "profile.sim.package.slipway-fleet.opt-level=3",
+    "profile.sim.package.slipway.opt-level=3",
+    "profile.sim.package.slipway-runtime.opt-level=3",
 ];
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {

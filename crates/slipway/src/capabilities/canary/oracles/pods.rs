@@ -128,7 +128,9 @@ pub(super) fn is_undivided(scene: &Scene<'_>, canary: &Canary<'_>) -> bool {
     let sizes = [canary.target(), canary.primary()];
     let sizes = sizes.iter().filter_map(|name| scene.workload(canary, name));
     let all: i64 = sizes.map(size).sum();
-    remembered.is_some_and(|known| all > known.image.number("/status/run/replicas"))
+    // Before a run has divided any, nothing is remembered of how many there were.
+    let had = remembered.map_or(0, |known| known.image.number("/status/run/replicas"));
+    had > 0 && all > had
 }
 
 /// T2 where pods are the weights: what serves has fewer of those that requests go to. How much the new version has then.
