@@ -88,7 +88,7 @@ impl OnServers {
 }
 
 /// Tiers that run only when they are asked for by their whole name: they have not been seen to pass from beginning to end.
-pub(super) const ASKED_FOR: &[&str] = &["end to end, canary", "end to end, fleet, embedded"];
+pub(super) const ASKED_FOR: &[&str] = &["end to end, fleet, embedded"];
 
 /// Each has a control plane of its own, so that none sees what another leaves.
 pub(super) const ON_SERVERS: &[OnServers] = &[
