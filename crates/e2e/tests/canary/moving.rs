@@ -83,16 +83,26 @@ fn flags(story: &Story<'_>) -> Vec<String> {
     ]
 }
 
+/// How many checks may fail, and how long pods may take, of whom is held there: longer than all of it takes on a loaded machine.
+const MANY: u32 = 500;
+const LONG: u32 = 3_600;
+
 /// What each is held by.
 fn made(story: &Story<'_>, name: &str) -> Value {
+    let mut made = held(story, name);
+    made["spec"]["progressDeadlineSeconds"] = json!(LONG);
+    made
+}
+
+fn held(story: &Story<'_>, name: &str) -> Value {
     let gate = |kind: &str| json!([story.gates.webhook(kind, name)]);
     let (threshold, webhooks) = match name {
-        "waiting" => (50, gate("confirm-rollout")),
-        "progressing" => (50, gate("rollout")),
+        "waiting" => (MANY, gate("confirm-rollout")),
+        "progressing" => (MANY, gate("rollout")),
         "failed" => (1, gate("rollout")),
-        "waiting-promotion" | "promoting" | LAST => (50, gate("confirm-promotion")),
-        "weighted" => (50, gate("confirm-traffic-increase")),
-        _ => (50, json!([])),
+        "waiting-promotion" | "promoting" | LAST => (MANY, gate("confirm-promotion")),
+        "weighted" => (MANY, gate("confirm-traffic-increase")),
+        _ => (MANY, json!([])),
     };
     let mut analysis = json!({"interval": "10s", "threshold": threshold, "webhooks": webhooks});
     if name == "weighted" {
