@@ -93,6 +93,16 @@ impl Plane {
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
     }
 
+    /// The client ends when all that it has asked has an answer, or has none in time.
+    pub(crate) fn rest(&self) {
+        self.ledger.close();
+        let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asking = std::mem::take(&mut *client);
+        drop(client);
+        self.runtime
+            .block_on(async move { while asking.join_next().await.is_some() {} });
+    }
+
     /// What it last failed at.
     pub(crate) fn trouble(&self) -> Option<String> {
         let trouble = self.trouble.lock();

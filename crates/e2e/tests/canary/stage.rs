@@ -315,6 +315,7 @@ impl<'a> Story<'a> {
 
     /// Every request had an answer of a pod.
     pub(crate) fn nothing_was_lost(&self) -> Result<()> {
+        self.plane.rest();
         if let Some(losses) = self.plane.ledger.losses() {
             bail!("{losses}\n{}", self.situation());
         }
