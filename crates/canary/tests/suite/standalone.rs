@@ -83,23 +83,6 @@ fn a_new_image_is_shifted_to_and_promoted() {
     assert_eq!(cluster.image("web-primary"), "web:3");
 }
 
-/// Flagger gives all traffic to what serves when somebody edits anything of its route, and begins anew.
-#[test]
-fn a_route_that_somebody_edits_in_a_run_keeps_its_weights() {
-    let mut cluster = started(&gateway());
-    cluster.push("web:2");
-    cluster.settle();
-    assert_eq!(cluster.shares, [0, 50]);
-    let edit = json!({"metadata": {"labels": {"own": "a"}}, "spec": {"hostnames": ["own.example.com"]}});
-    cluster.change("HTTPRoute", "web", &edit);
-    cluster.settle();
-    assert_eq!(cluster.phase(), Phase::Progressing);
-    assert_eq!(cluster.finish(), Phase::Succeeded);
-    assert_eq!(cluster.shares, [0, 50, 100, 0]);
-    let labels = &cluster.get("HTTPRoute", "web")["metadata"]["labels"];
-    assert_eq!(labels["own"], "a");
-}
-
 /// What somebody changes of the replicas of a workload at rest is no version: the pods stay, and the next promotion takes the number.
 #[test]
 fn replicas_that_somebody_changes_begin_no_run_and_are_promoted() {
