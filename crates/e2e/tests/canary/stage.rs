@@ -62,7 +62,7 @@ impl Stage {
         for definition in printed(&["crds", "--controllers", "canary"])? {
             cluster.apply(&definition.to_string())?;
         }
-        let all = ["wait", "--for=condition=Established", "--timeout=60s"];
+        let all = ["wait", "--for=condition=Established", "--timeout=300s"];
         cluster.kubectl(&[&all[..], &["crd", "--all"]].concat())?;
         for index in 0..NODES {
             cluster.apply(&node(index).to_string())?;
