@@ -147,8 +147,9 @@ impl Asker<'_> {
                 }
                 return State::Open(vec![question]);
             };
-            if retry == retries || !may_pass(told) {
-                return State::Known(meaning(hook, told));
+            let answer = meaning(hook, told);
+            if retry == retries || answer == Answer::Yes || !may_pass(told) {
+                return State::Known(answer);
             }
         }
         State::Known(Answer::No("it was not asked".to_owned()))

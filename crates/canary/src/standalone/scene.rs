@@ -145,7 +145,13 @@ pub fn stand(seen: &Seen<'_>) -> Result<Stand, Obstacle> {
         is_matching: stand.asked.rules.is_matching(),
         command: command(seen.canary).map(|command| command.id),
     };
-    stand.run = of_workload(adopt::run(&status, &adoption), called, &places.target);
+    let run = adopt::run(&status, &adoption);
+    stand.run = if stand.asked.rules.suspend {
+        // What has to be given back of another workload is not forgotten while nothing may be done.
+        run
+    } else {
+        of_workload(run, called, &places)
+    };
     stand.own_names(seen, target)?;
     stand.is_labelled(seen)?;
     let routing = stand.routing_of_run(seen, routing)?;
@@ -182,12 +188,14 @@ fn asked(seen: &Seen<'_>) -> Result<Asked, Problem> {
 }
 
 /// The run of this workload. Of another one than was remembered, or of another kind, there is none yet: what serves has to be made.
-fn of_workload(run: Run, kind: &str, target: &str) -> Run {
+fn of_workload(run: Run, kind: &str, places: &Places) -> Run {
     let is = |what: &str, now: &str| run.places.get(what).is_none_or(|known| known == now);
-    if is("kind", kind) && is("target", target) {
+    if is("kind", kind) && is("target", &places.target) {
         return run;
     }
     Run {
+        // Services that clients knew before are still to be given back.
+        places: places.kept(),
         command: run.command,
         ends: run.ends,
         ..Run::default()

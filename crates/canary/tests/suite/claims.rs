@@ -77,6 +77,8 @@ fn a_claim_lasts_though_its_canary_cannot_be_read() {
         let plans = settle(&mut idle, 200);
         idle.now = plans.last().unwrap().wake_at.unwrap_or(idle.now);
     }
+    assert_eq!(phase(&idle), "Failed");
+    assert_eq!(holder(&idle, "web", idle.now), None);
     let other = json!({"holder": "canary", "until": "2099-01-01T00:00:00Z"}).to_string();
     let claimed = json!({"metadata": {"annotations": {CLAIM: other}}});
     idle.patch("Deployment", "shop", "web", &claimed);

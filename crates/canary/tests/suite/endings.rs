@@ -120,7 +120,7 @@ fn scenarios_82_and_83_d5_a_version_that_never_gets_ready_goes_back_with_an_aler
     play.settle();
     assert_eq!(play.run.phase, Phase::Failed);
     assert_eq!(play.sight.target.size, 0);
-    assert!(play.alerts.iter().any(|alert| alert.contains("Deadline")));
+    assert!(play.errors.iter().any(|error| error.contains("Deadline")));
 }
 
 #[test]

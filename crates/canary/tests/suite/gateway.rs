@@ -125,6 +125,8 @@ fn scenario_102_what_others_put_on_the_route_stays_and_no_weight_is_lost() {
     shift(gatewayapi(), &route, &mut all, Weights::to_target(30)).unwrap();
     // Flagger resets the weights when a hostname was edited; here they stay.
     all.0.get_mut(&key).unwrap()["spec"]["hostnames"] = json!(["edited.example.com"]);
+    let weights = seen(gatewayapi(), &route, &all).unwrap().weights;
+    assert_eq!(weights, Some(Weights::to_target(30)));
     shift(gatewayapi(), &route, &mut all, Weights::to_target(30)).unwrap();
     let object = all.get("HTTPRoute", "web").unwrap();
     assert_eq!(object["spec"]["hostnames"], json!(["shop.example.com"]));

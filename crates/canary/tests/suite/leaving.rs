@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use slipway_canary::stage::Stage;
 use slipway_canary::{Canaries, Settings};
 use slipway_kernel::fact::{Missing, Unseen};
+use slipway_kernel::fields::merge;
 use slipway_kernel::{ClusterId, Controller, Key, Plan};
 
 use crate::obstacles::command;
@@ -106,19 +107,25 @@ fn daemons(is_running: bool) -> Stage {
     stage
 }
 
+/// A Deployment of the same name comes, and the Canary names that, and says this besides.
+fn replaced(stage: &mut Stage, spec: &Value) {
+    stage.put(json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "web"}},
+            "template": template("web:3")}}));
+    let mut whole = json!({"targetRef": {"kind": "Deployment"}});
+    merge(&mut whole, spec);
+    stage.patch("Canary", "shop", "web", &json!({"spec": whole}));
+    controllers(stage);
+}
+
 /// A Deployment of the same name is another workload: it has its own first run, after that of the `DaemonSet`, which has its pods
 /// back by then.
 #[test]
 fn a_deployment_has_no_part_in_the_run_of_a_daemon_set() {
     for is_running in [false, true] {
         let mut stage = daemons(is_running);
-        stage.put(json!({"apiVersion": "apps/v1", "kind": "Deployment",
-            "metadata": {"name": "web", "namespace": "shop"},
-            "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "web"}},
-                "template": template("web:3")}}));
-        let patch = json!({"spec": {"targetRef": {"kind": "Deployment"}}});
-        stage.patch("Canary", "shop", "web", &patch);
-        controllers(&mut stage);
+        replaced(&mut stage, &json!({}));
         for _ in 0..10 {
             pass(&mut stage);
         }
@@ -138,6 +145,48 @@ fn a_deployment_has_no_part_in_the_run_of_a_daemon_set() {
         let all_back = (json!([]), json!("web"), json!(3));
         assert_eq!(given_back(&mut stage), all_back, "{is_running}");
         assert!(!is_away(&stage, "web"), "{is_running}");
+    }
+}
+
+#[test]
+fn a_suspended_canary_forgets_nothing_of_the_workload_that_it_named_before() {
+    let mut stage = daemons(false);
+    let before = status(&stage)["run"].clone();
+    replaced(&mut stage, &json!({"suspend": true}));
+    for _ in 0..3 {
+        pass(&mut stage);
+    }
+    assert_eq!(phase(&stage), "Initialized", "{:#}", status(&stage));
+    assert_eq!(status(&stage)["run"], before);
+    assert!(is_away(&stage, "web"));
+    stage.patch("Canary", "shop", "web", &json!({"spec": {"suspend": false}}));
+    for _ in 0..10 {
+        pass(&mut stage);
+    }
+    assert!(!is_away(&stage, "web"), "it has its pods back");
+    let copy = stage.get("Deployment", "shop", "web-primary");
+    assert!(copy.is_some(), "{:#}", status(&stage));
+}
+
+#[test]
+fn a_service_that_clients_knew_before_is_given_back_whatever_workload_came_since() {
+    let mut stage = daemons(false);
+    service(&mut stage, "other");
+    let renamed = json!({"spec": {"service": {"name": "other"}}});
+    stage.patch("Canary", "shop", "web", &renamed);
+    pass(&mut stage);
+    assert_eq!(leads(&stage, "other"), "web-primary");
+    replaced(&mut stage, &json!({}));
+    for _ in 0..10 {
+        pass(&mut stage);
+    }
+    let deleted = json!({"metadata": {"deletionTimestamp": "2026-03-04T12:00:00Z"}});
+    stage.patch("Canary", "shop", "web", &deleted);
+    for _ in 0..2 {
+        pass(&mut stage);
+    }
+    for name in ["web", "other"] {
+        assert_eq!(leads(&stage, name), "web", "{name}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Scenarios 64, 68 to 72, 74, 75 and 112: what is asked of whom to measure something, and what the answer is.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use slipway_api::purpose::canary as purpose;
@@ -11,10 +12,11 @@ use slipway_canary::stage::Stage;
 use slipway_canary::standalone::readiness::Workload;
 use slipway_canary::{Canaries, Settings};
 use slipway_kernel::fact::{Answer as Told, Question, Request};
+use slipway_kernel::fields::merge;
 use slipway_kernel::question::prometheus::{Measured, Reading};
 use slipway_kernel::question::template::{Names, Place, Template};
 use slipway_kernel::question::{
-    Call, Credential, Method, Number, Reply, Target, Text, Value as Read,
+    Call, Credential, Failure, Method, Number, Reply, Target, Text, Value as Read,
 };
 
 use crate::planner::{controllers, phase, push, questions, settle, stage, status, until};
@@ -348,9 +350,10 @@ fn a_provider_of_metrics_that_is_not_built_is_refused_at_once() {
     assert!(plan.steps.is_empty());
 }
 
-#[test]
-fn scenario_64_a_webhook_may_be_asked_by_get() {
-    let hook = json!({"name": "gate", "type": "pre-rollout", "url": "http://gate.test/a", "method": "GET"});
+/// A run that asks a webhook with these fields, and what it asks.
+fn gated(fields: &Value) -> (Stage, Question) {
+    let mut hook = json!({"name": "gate", "type": "pre-rollout", "url": "http://gate.test/a"});
+    merge(&mut hook, fields);
     let mut stage = stage(&json!({"analysis": {"webhooks": [hook]}}));
     until(&mut stage, "Initialized");
     push(&mut stage, "web:2");
@@ -358,11 +361,44 @@ fn scenario_64_a_webhook_may_be_asked_by_get() {
         let plan = stage.step();
         controllers(&mut stage);
         if let [question] = questions(&plan).as_slice() {
-            assert_eq!(call(question).method, Method::Get);
-            return;
+            return (stage, question.clone());
         }
     }
     panic!("nobody is asked");
+}
+
+#[test]
+fn scenario_64_a_webhook_may_be_asked_by_get() {
+    let (_, question) = gated(&json!({"method": "GET"}));
+    assert_eq!(call(&question).method, Method::Get);
+}
+
+/// Whoever was away for a moment is asked again, and whoever has said what is expected is not.
+#[test]
+fn scenario_64_who_cannot_be_reached_is_asked_again() {
+    let asked_then = |fields: Value, told: Told| {
+        let (mut stage, question) = gated(&fields);
+        let told = (stage.now, told);
+        stage.facts.answers.insert(question.id, told);
+        questions(&stage.step())
+    };
+    let away = || Told::Failed(Failure::Unreachable("connection refused".to_owned()));
+    let again = asked_then(json!({"retries": 1}), away());
+    let [question] = again.as_slice() else {
+        panic!("{again:?}");
+    };
+    assert_eq!(question.pause, Duration::from_secs(1));
+    assert_eq!(asked_then(json!({}), away()), []);
+    let text = Text {
+        text: String::new(),
+        is_cut: false,
+    };
+    let reply = Reply {
+        code: 503,
+        value: Read::Text(text),
+    };
+    let expected = json!({"retries": 1, "expectedStatus": [503]});
+    assert_eq!(asked_then(expected, Told::Read(reply)), []);
 }
 
 /// Pods of a `DaemonSet` are called `web-x`, those of its copy `web-primary-x`.

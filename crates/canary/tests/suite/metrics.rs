@@ -75,7 +75,7 @@ fn a_failing_measure_sends_the_version_back_and_the_source_gets_all_at_once() {
     assert_eq!(play.finish(), Phase::Failed);
     assert_eq!(play.weights(), [0, 10, 0]);
     assert_eq!(play.run.failed_checks, 3);
-    assert!(play.alerts.iter().any(|alert| alert.contains("errors 2")));
+    assert!(play.errors.iter().any(|error| error.contains("errors 2")));
 }
 
 #[test]
@@ -100,11 +100,13 @@ fn scenario_73_without_values_the_weight_is_held_until_the_deadline() {
         ..measure("errors")
     });
     play.answer(|_, _| Some(Answer::NoValues));
+    let began = play.now;
     play.push("v2").ticks(4);
     assert_eq!((play.run.weight, play.run.failed_checks), (10, 0));
     assert!(play.holds.contains(&Reason::NoData));
     assert_eq!(play.finish(), Phase::Failed);
     assert_eq!(play.run.failed_checks, 0);
+    assert!(play.now.duration_since(began).as_secs() >= 60);
 }
 
 #[test]
@@ -149,6 +151,7 @@ fn scenario_76_a_dry_run_reports_and_decides_nothing() {
     play.answer(|_, _| Some(value(2.0)));
     play.push("v2");
     assert_eq!(play.finish(), Phase::Succeeded);
+    assert_eq!(play.run.failed_checks, 0);
     let rules = &play.rules.metrics[0];
     assert_eq!(verdict(rules, &value(2.0)), Verdict::Reported);
 }

@@ -7,8 +7,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use slipway_api::canary::{HookType, Phase};
 use slipway_canary::engine::{
-    Answer, Answers, Ask, Check, Command, Deed, Finish, Hook, Measure, Next, Readiness, Reading,
-    Revision, Routing, Rules, Run, Shift, Side, Sight, Strategy, Verb, Weights, advance, deeds,
+    Answer, Answers, Ask, Check, Command, Deed, Finish, Hook, Level, Measure, Next, Readiness,
+    Reading, Revision, Routing, Rules, Run, Shift, Side, Sight, Strategy, Verb, Weights, advance,
+    deeds,
 };
 use slipway_canary::reasons::Reason;
 
@@ -82,6 +83,8 @@ pub(crate) struct Play {
     pub(crate) told: Vec<String>,
     /// What was told loudly.
     pub(crate) alerts: Vec<String>,
+    /// What of that was told as an error.
+    pub(crate) errors: Vec<String>,
     /// Whom was asked, and when.
     pub(crate) asked: Vec<Ask>,
     /// All that was done.
@@ -163,6 +166,7 @@ impl Play {
             story: Vec::new(),
             told: Vec::new(),
             alerts: Vec::new(),
+            errors: Vec::new(),
             asked: Vec::new(),
             done: Vec::new(),
             holds: Vec::new(),
@@ -233,6 +237,9 @@ impl Play {
             self.told.push(news.text.clone());
             if news.alert.is_some() {
                 self.alerts.push(news.text.clone());
+            }
+            if news.alert == Some(Level::Error) {
+                self.errors.push(news.text.clone());
             }
         }
         self.run = next.run;

@@ -83,6 +83,21 @@ fn a_new_image_is_shifted_to_and_promoted() {
     assert_eq!(cluster.image("web-primary"), "web:3");
 }
 
+/// What somebody changes of the replicas of a workload at rest is no version: the pods stay, and the next promotion takes the number.
+#[test]
+fn replicas_that_somebody_changes_begin_no_run_and_are_promoted() {
+    let mut cluster = started(&gateway());
+    cluster.change("Deployment", "web", &json!({"spec": {"replicas": 5}}));
+    cluster.wait(1_000);
+    assert_eq!(cluster.phase(), Phase::Initialized);
+    assert_eq!(cluster.replicas("web"), 5);
+    assert_eq!(cluster.replicas("web-primary"), 3);
+    cluster.push("web:2");
+    assert_eq!(cluster.finish(), Phase::Succeeded);
+    let sizes = ["web", "web-primary"].map(|name| cluster.replicas(name));
+    assert_eq!(sizes, [0, 5]);
+}
+
 #[test]
 fn a_bad_image_goes_back_and_the_copy_is_as_it_was() {
     let mut cluster = started(&gateway());

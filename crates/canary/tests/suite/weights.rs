@@ -93,6 +93,7 @@ fn scenario_34_and_r25_a_new_revision_in_the_middle_begins_anew() {
     assert_eq!((phase, weight), (Phase::Progressing, 0));
     assert_eq!(play.run.failed_checks, 0);
     assert_eq!(play.run.target, Some(version("v3")));
+    assert_eq!(play.run.serving, Some(version("v1")), "R32");
     assert!(play.done.contains(&Deed::Route(Weights::SOURCE)));
     assert_eq!(play.finish(), Phase::Succeeded);
     assert_eq!(play.run.serving, Some(version("v3")));

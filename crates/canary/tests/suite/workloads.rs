@@ -600,6 +600,27 @@ fn scenarios_90_to_92_readiness_is_what_the_controller_says() {
 }
 
 #[test]
+fn scenarios_90_to_92_a_daemon_set_is_ready_by_the_same_rules() {
+    let found = |seen: i64, (desired, updated, available): (i64, i64, i64), percent: u8| {
+        let status = json!({"observedGeneration": seen, "desiredNumberScheduled": desired,
+            "updatedNumberScheduled": updated, "numberAvailable": available});
+        let object = json!({"metadata": {"generation": 2}, "spec": {}, "status": status});
+        let demand = Demand {
+            percent,
+            deadline: Duration::from_mins(1),
+        };
+        readiness(Workload::DaemonSet, &object, demand, Timestamp::UNIX_EPOCH)
+    };
+    assert!(found(2, (4, 4, 4), 100).is_ready());
+    assert!(!found(1, (4, 4, 4), 100).is_ready());
+    assert!(!found(2, (4, 3, 4), 100).is_ready());
+    assert!(matches!(found(2, (4, 4, 3), 100), Readiness::Partly(_)));
+    assert!(found(2, (4, 4, 2), 50).is_ready());
+    assert!(!found(2, (4, 4, 1), 50).is_ready());
+    assert!(found(2, (4, 4, 0), 50).is_down());
+}
+
+#[test]
 fn scenario_93_a_deadline_that_is_over_is_the_end() {
     let conditions = |all: Value| {
         with_status(

@@ -8,8 +8,9 @@ use serde_json::json;
 use crate::stage::{Stage, Story};
 use crate::weights::FEW;
 
-/// How long the weight of a version that is no longer wanted may stay, on a loaded machine.
-const SOON: Duration = Duration::from_secs(3);
+/// How long the weight of a version that is no longer wanted may stay, on a loaded machine: less than what is left of the interval,
+/// at the end of which somebody who waits for his tick would take it off.
+const SOON: Duration = Duration::from_secs(6);
 
 /// The weight is taken off at once, the new one is analysed from the beginning, and the one in between never serves.
 pub(crate) fn middle(stage: &Stage) -> Result<()> {

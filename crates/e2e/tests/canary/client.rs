@@ -18,7 +18,7 @@ const CONNECTIONS: u32 = 8;
 const WITHIN: Duration = Duration::from_secs(10);
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: web.example.com\r\n\r\n";
 
-/// Asks until the set is dropped, so often in a second.
+/// Asks until the ledger is closed or the set is dropped, so often in a second.
 pub(crate) fn start(port: u16, ledger: &Arc<Ledger>, in_a_second: u32) -> JoinSet<()> {
     let pace = Duration::from_secs(1) * CONNECTIONS / in_a_second.max(1);
     let mut all = JoinSet::new();
@@ -33,7 +33,7 @@ async fn ask_on(port: u16, ledger: Arc<Ledger>, pace: Duration) {
     // Who was kept waiting does not flood afterwards.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut kept = None;
-    loop {
+    while ledger.is_open() {
         ticks.tick().await;
         let epoch = ledger.epoch();
         let asked = timeout(WITHIN, ask(port, &mut kept)).await;

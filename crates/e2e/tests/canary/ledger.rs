@@ -72,6 +72,16 @@ impl Ledger {
         self.entries().is_open = true;
     }
 
+    /// From now on nobody does.
+    pub(crate) fn close(&self) {
+        self.entries().is_open = false;
+    }
+
+    /// Whether somebody asks.
+    pub(crate) fn is_open(&self) -> bool {
+        self.entries().is_open
+    }
+
     /// From now on requests may go by another configuration.
     pub(crate) fn begin_turn(&self) {
         self.entries().is_turning = true;

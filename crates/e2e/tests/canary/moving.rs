@@ -29,8 +29,8 @@ const STOPS: &[(&str, &str)] = &[
 const LAST: &str = "finalising";
 /// Those that nothing new has come to.
 const IDLE: [&str; 4] = ["initializing", "initialized", "succeeded", "failed"];
-/// How long is looked that one who is idle stays so: longer than an interval.
-const QUIET: Duration = Duration::from_secs(15);
+/// How long is looked that one who is idle stays so: longer than the two intervals after Flagger's last write in which ours waits.
+const QUIET: Duration = Duration::from_secs(25);
 
 /// Who acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,16 +83,26 @@ fn flags(story: &Story<'_>) -> Vec<String> {
     ]
 }
 
+/// How many checks may fail, and how long pods may take, of whom is held there: longer than all of it takes on a loaded machine.
+const MANY: u32 = 500;
+const LONG: u32 = 3_600;
+
 /// What each is held by.
 fn made(story: &Story<'_>, name: &str) -> Value {
+    let mut made = held(story, name);
+    made["spec"]["progressDeadlineSeconds"] = json!(LONG);
+    made
+}
+
+fn held(story: &Story<'_>, name: &str) -> Value {
     let gate = |kind: &str| json!([story.gates.webhook(kind, name)]);
     let (threshold, webhooks) = match name {
-        "waiting" => (50, gate("confirm-rollout")),
-        "progressing" => (50, gate("rollout")),
+        "waiting" => (MANY, gate("confirm-rollout")),
+        "progressing" => (MANY, gate("rollout")),
         "failed" => (1, gate("rollout")),
-        "waiting-promotion" | "promoting" | LAST => (50, gate("confirm-promotion")),
-        "weighted" => (50, gate("confirm-traffic-increase")),
-        _ => (50, json!([])),
+        "waiting-promotion" | "promoting" | LAST => (MANY, gate("confirm-promotion")),
+        "weighted" => (MANY, gate("confirm-traffic-increase")),
+        _ => (MANY, json!([])),
     };
     let mut analysis = json!({"interval": "10s", "threshold": threshold, "webhooks": webhooks});
     if name == "weighted" {
@@ -143,8 +153,17 @@ fn hand_over(story: &Story<'_>, first: Who, second: Who) -> Result<()> {
     stop_each(story, first)?;
     story.kill()?;
     let mut phases = Vec::new();
-    for (name, _) in STOPS {
-        phases.push(format!("{name} {}", phase(&story.canary(name)?)));
+    for (name, wanted) in STOPS {
+        let found = story.canary(name)?;
+        let stopped = phase(&found);
+        // Nothing holds the last one, and ours does not wait in that phase.
+        let is_over = (*name, first, stopped) == (LAST, Who::Ours, "Succeeded");
+        ensure!(
+            stopped == *wanted || is_over,
+            "{name} was stopped in {stopped}: {}",
+            story.situation()
+        );
+        phases.push(format!("{name} {stopped}"));
     }
     story.say(&format!("{first:?} was stopped: {}", phases.join(", ")));
     put_label(story, "initializing", true)?;
@@ -190,14 +209,7 @@ fn stop_each(story: &Story<'_>, first: Who) -> Result<()> {
 fn go_on(story: &Story<'_>, second: Who) -> Result<()> {
     if second == Who::Ours {
         // Nothing new has come to these, and adopting them is no news.
-        story.throughout("who is idle stays so", QUIET, || {
-            let is_so = |name: &str, wanted: &str| {
-                Ok::<bool, anyhow::Error>(phase(&story.canary(name)?) == wanted)
-            };
-            Ok(is_so("initialized", "Initialized")?
-                && is_so("succeeded", "Succeeded")?
-                && is_so("failed", "Failed")?)
-        })?;
+        story.throughout("who is idle stays so", QUIET, || are_idle(story))?;
     }
     for (name, _) in STOPS {
         story.gates.set(name, true);
@@ -213,6 +225,9 @@ fn go_on(story: &Story<'_>, second: Who) -> Result<()> {
             "the weight was taken over, and kept until the end: {shares:?}"
         );
     }
+    if second == Who::Ours {
+        ensure!(are_idle(story)?, "a run began: {}", story.situation());
+    }
     until_phase(story, "initializing", &["Initialized", "Succeeded"])?;
     for name in IDLE {
         story.release(name, "app:3", &json!({}))?;
@@ -222,6 +237,17 @@ fn go_on(story: &Story<'_>, second: Who) -> Result<()> {
     }
     story.say(&format!("{second:?} brought all of them to their end"));
     Ok(())
+}
+
+/// Whether those that nothing new has come to are where they were.
+fn are_idle(story: &Story<'_>) -> Result<bool> {
+    let idle = STOPS.iter().filter(|(name, _)| IDLE.contains(name));
+    for (name, wanted) in idle.filter(|(name, _)| *name != "initializing") {
+        if phase(&story.canary(name)?) != *wanted {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// A version serves, and what it came from is at zero.

@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 /// How long a configuration may take until every request goes by it.
-const WITHIN: Duration = Duration::from_secs(20);
+const WITHIN: Duration = Duration::from_mins(1);
 /// So many answers in a row are of a configuration before it is said to be there: a worker of the former one may still accept.
 const IN_A_ROW: usize = 5;
 

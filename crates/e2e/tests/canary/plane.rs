@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use jiff::Timestamp;
@@ -25,7 +25,9 @@ use crate::prometheus::Prometheus;
 use crate::stage::Programs;
 
 /// How often it looks.
-const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(200);
+/// How much later than of pods it hears of weights: whoever takes pods away before requests go elsewhere is seen.
+const LATE: Duration = Duration::from_secs(1);
 const ROUTES: &str = "/apis/gateway.networking.k8s.io/v1/namespaces";
 const INGRESSES: &str = "/apis/networking.k8s.io/v1/namespaces";
 const WEIGHT: &str = "nginx.ingress.kubernetes.io/canary-weight";
@@ -59,6 +61,7 @@ impl Plane {
             namespace: namespace.to_owned(),
             pods: Pods::default(),
             loaded: Routes::default(),
+            written: (Vec::new(), Instant::now()),
             ledger: ledger.clone(),
             nginx,
             prometheus,
@@ -90,6 +93,16 @@ impl Plane {
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
     }
 
+    /// The client ends when all that it has asked has an answer, or has none in time.
+    pub(crate) fn rest(&self) {
+        self.ledger.close();
+        let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asking = std::mem::take(&mut *client);
+        drop(client);
+        self.runtime
+            .block_on(async move { while asking.join_next().await.is_some() {} });
+    }
+
     /// What it last failed at.
     pub(crate) fn trouble(&self) -> Option<String> {
         let trouble = self.trouble.lock();
@@ -104,6 +117,8 @@ struct Controller {
     pods: Pods,
     /// What nginx has.
     loaded: Routes,
+    /// The weights that somebody wrote, and since when they are known.
+    written: (Vec<(String, u32)>, Instant),
     ledger: Arc<Ledger>,
     nginx: Nginx,
     prometheus: Prometheus,
@@ -121,9 +136,18 @@ impl Controller {
         if self.pods.follow(&pods).await? {
             self.prometheus.scrape(&self.namespace, &self.pods)?;
         }
-        let weights = match routes.first() {
+        let written = match routes.first() {
             Some(route) => weights(route),
             None => shared(&ingresses),
+        };
+        if self.written.0 != written {
+            self.written = (written, Instant::now());
+        }
+        let is_heard = self.written.1.elapsed() >= LATE;
+        let weights = if is_heard {
+            self.written.0.clone()
+        } else {
+            self.loaded.weights.clone()
         };
         let mut upstreams = BTreeMap::new();
         for (service, _) in &weights {
@@ -139,7 +163,7 @@ impl Controller {
             self.ledger.turn(share);
             self.loaded = wanted;
         }
-        for route in &routes {
+        for route in routes.iter().filter(|_| is_heard) {
             self.accept(route).await?;
         }
         Ok(())

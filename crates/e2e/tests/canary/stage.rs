@@ -18,7 +18,10 @@ use tokio::runtime::Runtime;
 use crate::plane::Plane;
 
 /// How long a run may take, on a loaded machine.
-pub(crate) const RUN: Duration = Duration::from_mins(5);
+pub(crate) const RUN: Duration = Duration::from_mins(10);
+/// How often a server is asked that is too busy to answer, and how long it is left alone in between.
+const TRIES: usize = 10;
+const REST: Duration = Duration::from_millis(500);
 /// How many nodes there are.
 const NODES: u32 = 3;
 /// What the workload of most stories is called.
@@ -59,7 +62,7 @@ impl Stage {
         for definition in printed(&["crds", "--controllers", "canary"])? {
             cluster.apply(&definition.to_string())?;
         }
-        let all = ["wait", "--for=condition=Established", "--timeout=60s"];
+        let all = ["wait", "--for=condition=Established", "--timeout=300s"];
         cluster.kubectl(&[&all[..], &["crd", "--all"]].concat())?;
         for index in 0..NODES {
             cluster.apply(&node(index).to_string())?;
@@ -79,6 +82,14 @@ fn named(variable: &str) -> Result<PathBuf> {
     let path = std::env::var_os(variable);
     let path = path.with_context(|| format!("{variable} is not set: use cargo xtask test"))?;
     Ok(path.into())
+}
+
+/// Whether a server had no answer, and may have one a moment later.
+fn is_busy(why: &kube::Error) -> bool {
+    match why {
+        kube::Error::Api(status) => status.code == 429 || status.code >= 500,
+        _ => true,
+    }
 }
 
 /// One story.
@@ -176,10 +187,26 @@ impl<'a> Story<'a> {
         self.stage.cluster.apply(&object.to_string()).map(drop)
     }
 
+    /// Sends a request that may be sent twice. One that a busy server did not answer says nothing about us.
+    fn send(&self, request: &http::Request<Vec<u8>>) -> Result<Value> {
+        let mut tries = 1;
+        loop {
+            let sent = self.client.request(request.clone());
+            let answer: Result<Value, kube::Error> = self.runtime.block_on(sent);
+            match answer {
+                Err(why) if tries < TRIES && is_busy(&why) => {
+                    tries += 1;
+                    std::thread::sleep(REST);
+                }
+                answer => return answer.context("asking the API"),
+            }
+        }
+    }
+
     /// What the API answers to a GET.
     pub(crate) fn read(&self, path: &str) -> Result<Value> {
         let request = http::Request::get(path).body(Vec::new())?;
-        let found = self.runtime.block_on(self.client.request(request));
+        let found = self.send(&request);
         found.with_context(|| format!("reading {path}"))
     }
 
@@ -200,11 +227,8 @@ impl<'a> Story<'a> {
         let request = http::Request::patch(path)
             .header("content-type", "application/merge-patch+json")
             .body(body.to_string().into_bytes())?;
-        let written: Result<Value, kube::Error> =
-            self.runtime.block_on(self.client.request(request));
-        written
-            .map(drop)
-            .with_context(|| format!("changing {path}"))
+        let written = self.send(&request).map(drop);
+        written.with_context(|| format!("changing {path}"))
     }
 
     /// Gives a workload another image, and whatever else its pods shall have.
@@ -291,6 +315,7 @@ impl<'a> Story<'a> {
 
     /// Every request had an answer of a pod.
     pub(crate) fn nothing_was_lost(&self) -> Result<()> {
+        self.plane.rest();
         if let Some(losses) = self.plane.ledger.losses() {
             bail!("{losses}\n{}", self.situation());
         }
