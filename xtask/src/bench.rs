@@ -8,6 +8,9 @@ pub(crate) mod figures;
 )]
 #[path = "../../crates/e2e/src/figures.rs"]
 mod measured;
+#[cfg(test)]
+#[path = "../../crates/e2e/src/bench/restarts_turns.rs"]
+mod restarts_turns;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -69,7 +72,7 @@ enum Bench {
         /// How many Deployments
         #[arg(long, default_value_t = 10_000)]
         deployments: usize,
-        /// Another operator's program, measured in the same way
+        /// Another operator's program, measured in turns with ours: twice each, which takes four times as long
         #[arg(long)]
         peer: Option<PathBuf>,
         /// Leave out the real API server

@@ -80,7 +80,7 @@ fn claim(world: &World, kind: Workload, name: &str) -> Option<Claim> {
 }
 
 /// The same of a workload as it was seen.
-fn read(object: &Value) -> Option<Claim> {
+pub(crate) fn read(object: &Value) -> Option<Claim> {
     let annotations = strings(object, "/metadata/annotations");
     Claim::read(annotations.get(DISRUPTION_CLAIM)?, Timestamp::MIN)
 }

@@ -24,6 +24,7 @@ use crate::settings::Settings;
 use crate::standalone::Names;
 use crate::standalone::acts::workload;
 use crate::standalone::configs::{Config, ConfigKind, Known, references};
+use abandoned::{CLAIMED, index_claimed};
 use projections::{
     ABOUT, ASKS, CONFIGS, SERVES, index_about, index_asks, index_configs, index_serves, place,
     served,
@@ -99,6 +100,7 @@ pub fn interests() -> Vec<Interest> {
             .indexed(needs::NEEDS, needs::index_needs),
         Interest::of::<Whole>(kinds::DEPLOYMENT, on_deployment)
             .indexed(CONFIGS, index_configs)
+            .indexed(CLAIMED, index_claimed)
             .indexed(original::ORIGINAL, original::index_original),
         Interest::of::<Whole>(kinds::SERVICE, on_object),
     ]

@@ -264,8 +264,12 @@ pub(crate) async fn whole<T: DeserializeOwned, B>(answer: Response<B>) -> Result
 where
     B: Body<Data = Bytes, Error = kube::Error>,
 {
-    let said = collected(answer, LARGEST_ANSWER).await?;
-    serde_json::from_slice(&said).map_err(kube::Error::SerdeError)
+    understood(&collected(answer, LARGEST_ANSWER).await?)
+}
+
+/// What is in an answer that has been read.
+pub(crate) fn understood<T: DeserializeOwned>(said: &[u8]) -> Result<T, kube::Error> {
+    serde_json::from_slice(said).map_err(kube::Error::SerdeError)
 }
 
 /// The same as it was sent, if it has no more than so many bytes.

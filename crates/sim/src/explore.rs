@@ -127,6 +127,13 @@ struct Job {
     twin: Option<Trial>,
 }
 
+impl Job {
+    /// Whether it is made on every commit, where the budget bounds also what is otherwise always made, or does not.
+    fn is_owed(&self, is_bounded: bool) -> bool {
+        self.is_kept || self.is_always && !is_bounded
+    }
+}
+
 /// Plays scenarios without faults, twice each.
 pub fn references(
     scenarios: &[Scenario],

@@ -6,6 +6,7 @@
 
 mod contact;
 mod differential;
+mod excuses;
 mod expectation;
 mod general;
 mod leadership;
@@ -18,7 +19,7 @@ mod specifics;
 pub mod workload;
 
 pub use masks::{MASKED, Mask};
-pub use specifics::{Fleeting, Specifics};
+pub use specifics::{Fleeting, Specifics, Stable};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -233,8 +234,9 @@ impl Oracles {
     /// What G8 does not compare, and why.
     pub fn masks(&self) -> Vec<String> {
         let general = MASKED.iter().map(ToString::to_string);
+        let excuses = excuses::EXCUSES.iter().map(ToString::to_string);
         let own = self.specifics.iter().flat_map(|one| masks::own(one));
-        general.chain(own).collect()
+        general.chain(excuses).chain(own).collect()
     }
 
     /// Asks all oracles that watch this scenario.

@@ -118,7 +118,9 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
         tell(&report);
         return report;
     }
+    let played = known.len();
     known.retain(|one| !is_young(wiring, arguments, &one.scenario.name));
+    report.spared = (played - known.len()) as u64;
     let chosen: Vec<Scenario> = known.iter().map(|one| one.scenario.clone()).collect();
     if arguments.only_mutants {
         hunt(&known, wiring, arguments.keep_killers, &mut report);
@@ -184,6 +186,10 @@ fn hunt(known: &[Arc<Known>], wiring: &Wiring, keep: bool, report: &mut Report) 
     let next = AtomicUsize::new(0);
     let chosen = |mutant: &&mutants::Mutant| mutant.needs_only(known);
     let all: Vec<&mutants::Mutant> = mutants::all().filter(chosen).collect();
+    let spared = mutants::all().count() - all.len();
+    if spared > 0 {
+        println!("{spared} mutants are not hunted: not all of their scenarios are broken here");
+    }
     let found = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..Effort::default().threads {

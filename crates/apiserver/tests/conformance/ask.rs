@@ -2,7 +2,8 @@
 //! new definition is not ready, a cache is behind, etcd has not answered in time.
 
 use crate::behaviour::Step;
-use crate::target::{Answer, Call, EventStream, Target};
+use crate::target::{Answer, Call, Coded, EventStream, Target};
+use futures::future::BoxFuture;
 use http::{Method, StatusCode};
 use serde_json::Value;
 use std::io::Write;
@@ -10,21 +11,14 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 /// So often.
-pub(crate) const TIMES: usize = 10;
+const TIMES: usize = 10;
 /// Between two of them. Real servers ask for one second.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The answer to a request of a step.
 pub(crate) async fn send(target: &dyn Target, step: &Step, call: &Call) -> Result<Answer, String> {
-    let mut answer = target.send(call.clone()).await?;
-    for _ in 0..TIMES {
-        if !is_refusal(target, step, call, answer.code) {
-            break;
-        }
-        wait(call, answer.code).await;
-        answer = target.send(call.clone()).await?;
-    }
-    Ok(answer)
+    let is_refusal = |code| is_refusal(target, step, call, code);
+    asked(call, is_refusal, |call| target.send(call)).await
 }
 
 /// The watch of a step, or why there is none.
@@ -33,15 +27,26 @@ pub(crate) async fn watch(
     step: &Step,
     call: &Call,
 ) -> Result<EventStream, String> {
-    let mut stream = target.watch(call.clone()).await?;
+    let is_refusal = |code| is_refusal(target, step, call, code);
+    asked(call, is_refusal, |call| target.watch(call)).await
+}
+
+/// What is answered at last: the same is asked again as long as the answer is no more than a refusal.
+pub(crate) async fn asked<'a, T: Coded>(
+    call: &Call,
+    is_refusal: impl Fn(StatusCode) -> bool,
+    ask: impl Fn(Call) -> BoxFuture<'a, Result<T, String>>,
+) -> Result<T, String> {
+    let mut answer = ask(call.clone()).await?;
     for _ in 0..TIMES {
-        if !is_refusal(target, step, call, stream.code) {
+        let code = answer.code();
+        if !is_refusal(code) {
             break;
         }
-        wait(call, stream.code).await;
-        stream = target.watch(call.clone()).await?;
+        wait(call, code).await;
+        answer = ask(call.clone()).await?;
     }
-    Ok(stream)
+    Ok(answer)
 }
 
 /// Whether a watch that has ended may be opened once more.
@@ -84,7 +89,7 @@ pub(crate) fn is_too_busy(target: &dyn Target, code: StatusCode) -> bool {
 }
 
 /// Waits before the same is asked again, and tells so: nobody shall think that the first answer was not there.
-pub(crate) async fn wait(call: &Call, code: StatusCode) {
+async fn wait(call: &Call, code: StatusCode) {
     let (method, path) = (&call.method, &call.path);
     let line = format!("conformance: {method} {path} was answered {code}, and is asked again");
     let _ = writeln!(std::io::stderr(), "{line}");

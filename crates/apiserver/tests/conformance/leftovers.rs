@@ -21,14 +21,8 @@ impl Leftovers {
         let object =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
         let call = by_admin(Method::POST, "/api/v1/namespaces", Some(&object));
-        let mut answer = target.send(call.clone()).await?;
-        for _ in 0..ask::TIMES {
-            if !ask::is_too_busy(target, answer.code) {
-                break;
-            }
-            ask::wait(&call, answer.code).await;
-            answer = target.send(call.clone()).await?;
-        }
+        let is_refusal = |code| ask::is_too_busy(target, code);
+        let answer = ask::asked(&call, is_refusal, |call| target.send(call)).await?;
         // Nobody else has this name: where it is taken, a busy server made it and could not say so.
         let is_made = answer.code == 201 || (target.is_busy() && answer.code == 409);
         if !is_made {

@@ -39,6 +39,23 @@ pub(crate) struct EventStream {
     pub(crate) lines: mpsc::UnboundedReceiver<Bytes>,
 }
 
+/// What begins with a code, whether or not there is more to come.
+pub(crate) trait Coded {
+    fn code(&self) -> StatusCode;
+}
+
+impl Coded for Answer {
+    fn code(&self) -> StatusCode {
+        self.code
+    }
+}
+
+impl Coded for EventStream {
+    fn code(&self) -> StatusCode {
+        self.code
+    }
+}
+
 /// A server to be judged.
 pub(crate) trait Target: Send + Sync {
     /// Sends a request and waits for the whole answer.

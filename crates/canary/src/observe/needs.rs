@@ -8,6 +8,7 @@ use slipway_kernel::interest::Interest;
 use slipway_kernel::store::Seen;
 use slipway_kernel::{ClusterId, Kind, Stores};
 
+use super::abandoned::{CLAIMED, index_claimed};
 use super::projections::{CONFIGS, index_configs, read, unread};
 use super::{
     CanarySeen, MapSeen, ProviderSeen, SecretSeen, TemplateSeen, Whole, on_config, on_object,
@@ -98,7 +99,9 @@ fn some(has: impl Fn(&str) -> bool, anyway: &[Kind]) -> Vec<Interest> {
     let routed: BTreeSet<Kind> = providers.flat_map(router::kinds).collect();
     let whole = |kind: Kind| Interest::of::<Whole>(kind, on_object);
     let mut all = vec![
-        whole(kinds::DAEMON_SET).indexed(CONFIGS, index_configs),
+        whole(kinds::DAEMON_SET)
+            .indexed(CONFIGS, index_configs)
+            .indexed(CLAIMED, index_claimed),
         whole(kinds::AUTOSCALER),
         Interest::of::<TemplateSeen>(kinds::METRIC_TEMPLATE, on_template),
         Interest::of::<ProviderSeen>(kinds::ALERT_PROVIDER, on_template),

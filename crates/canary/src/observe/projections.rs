@@ -17,6 +17,8 @@ use slipway_kernel::parts::{Part, Parts};
 use slipway_kernel::store::{Projection, Seen, Undecodable};
 
 use super::original;
+use crate::NAME;
+use crate::claims;
 use crate::places::Places;
 use crate::router;
 use crate::standalone::configs::{Config, ConfigKind, Known, known, references};
@@ -161,6 +163,7 @@ pub struct Whole {
     /// What a workload is configured with, by name.
     configs: Vec<String>,
     is_original: bool,
+    is_claimed: bool,
 }
 
 impl Whole {
@@ -172,6 +175,11 @@ impl Whole {
     /// Whether it is a Deployment of Flagger.
     pub(super) fn is_original(&self) -> bool {
         self.is_original
+    }
+
+    /// Whether it bears a claim of ours, be it over or not.
+    pub(super) fn is_claimed(&self) -> bool {
+        self.is_claimed
     }
 }
 
@@ -185,6 +193,7 @@ impl Projection for Whole {
             text: object.to_string().into_boxed_str(),
             configs: configs.into_keys().map(|config| config.name).collect(),
             is_original: original::is_it(object),
+            is_claimed: claims::read(object).is_some_and(|claim| claim.holder == NAME),
         })
     }
 }

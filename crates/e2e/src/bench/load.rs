@@ -112,13 +112,16 @@ impl Load {
         Api::all_with(self.client.clone(), &resource)
     }
 
-    /// Takes everything away again.
+    /// Takes everything away again, so that the next run begins with as little: nobody waits for a lease whose holder was
+    /// killed, and nobody finds events.
     pub(crate) fn remove(cluster: &Cluster) -> Result<()> {
-        cluster.kubectl(&[
-            "delete",
-            "--raw",
+        for collection in [
             "/apis/apps/v1/namespaces/bench/deployments",
-        ])?;
+            "/apis/events.k8s.io/v1/namespaces/bench/events",
+            "/apis/coordination.k8s.io/v1/namespaces/rollout/leases",
+        ] {
+            cluster.kubectl(&["delete", "--raw", collection])?;
+        }
         cluster.kubectl(&["delete", "flipper", "all", "-n", NAMESPACE])?;
         Ok(())
     }

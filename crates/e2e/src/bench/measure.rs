@@ -10,46 +10,10 @@ use jiff::{SignedDuration, Timestamp};
 use kube::api::{Api, DynamicObject, ListParams, WatchEvent, WatchParams};
 use slipway_api::names::{LAST_RESTART, RESTARTED_AT};
 use slipway_e2e::operator::Operator;
+use tokio::task::JoinSet;
 
 use crate::load::Load;
-
-/// All figures of one run.
-pub(crate) struct Measurement {
-    pub(crate) server: &'static str,
-    pub(crate) contender: String,
-    /// Whether restarts were due before the operator was ready, which spoils the delays.
-    pub(crate) started_late: bool,
-    pub(crate) spread: Delays,
-    pub(crate) idle: Idle,
-    pub(crate) herd: Herd,
-    pub(crate) resident: u64,
-    pub(crate) processor: Duration,
-}
-
-/// From due to patched, and what else was written meanwhile.
-pub(crate) struct Delays {
-    pub(crate) p50: SignedDuration,
-    pub(crate) p99: SignedDuration,
-    pub(crate) mutations_per_restart: f64,
-    pub(crate) events: usize,
-    pub(crate) statuses: usize,
-    pub(crate) leases: usize,
-}
-
-/// When nothing is due.
-pub(crate) struct Idle {
-    pub(crate) mutations: usize,
-    pub(crate) events: usize,
-    pub(crate) statuses: usize,
-    pub(crate) leases: usize,
-    pub(crate) processor: f64,
-}
-
-/// When all are due at once.
-pub(crate) struct Herd {
-    pub(crate) all: Duration,
-    pub(crate) mutations_per_restart: f64,
-}
+use crate::turns::{Beside, Delays, Herd, Idle};
 
 /// One change of a Deployment, as the watch showed it.
 struct Change {
@@ -60,8 +24,9 @@ struct Change {
     restarted: Option<Timestamp>,
 }
 
-/// Watches that count.
+/// Watches that count, and end with this: a later run shares neither the server nor the processor with them.
 pub(crate) struct Counts {
+    _watches: JoinSet<()>,
     changes: Arc<Mutex<Vec<Change>>>,
     others: Vec<Arc<Mutex<usize>>>,
     marks: Vec<usize>,
@@ -80,7 +45,9 @@ impl Counts {
             .collect();
         let changes: Arc<Mutex<Vec<Change>>> = Arc::default();
         let sink = changes.clone();
+        let mut watches = JoinSet::new();
         watch(
+            &mut watches,
             deployments,
             list.metadata.resource_version.unwrap_or_default(),
             move |object| {
@@ -106,6 +73,7 @@ impl Counts {
             let count: Arc<Mutex<usize>> = Arc::default();
             let sink = count.clone();
             watch(
+                &mut watches,
                 api,
                 list.metadata.resource_version.unwrap_or_default(),
                 move |_| {
@@ -116,6 +84,7 @@ impl Counts {
         }
         let marks = vec![0; others.len()];
         Ok(Self {
+            _watches: watches,
             changes,
             others,
             marks,
@@ -159,14 +128,11 @@ impl Counts {
             let place = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
             sorted.get(place).copied().context("no restarts")
         };
-        let [events, statuses, leases] = self.others();
         Ok(Delays {
-            p50: at(50)?,
-            p99: at(99)?,
+            p50: at(50)?.as_secs_f64(),
+            p99: at(99)?.as_secs_f64(),
             mutations_per_restart: ratio(mutations, count),
-            events,
-            statuses,
-            leases,
+            beside: self.others(),
         })
     }
 
@@ -180,12 +146,9 @@ impl Counts {
         tokio::time::sleep(during).await;
         let used = operator.processor_time()?.saturating_sub(before);
         let mutations = self.fresh().len();
-        let [events, statuses, leases] = self.others();
         Ok(Idle {
             mutations,
-            events,
-            statuses,
-            leases,
+            beside: self.others(),
             processor: used.as_secs_f64() / during.as_secs_f64(),
         })
     }
@@ -226,14 +189,19 @@ impl Counts {
     }
 
     /// Events, statuses and leases written since this was last asked.
-    fn others(&mut self) -> [usize; 3] {
+    fn others(&mut self) -> Beside {
         let mut result = [0; 3];
         for ((count, mark), slot) in self.others.iter().zip(&mut self.marks).zip(&mut result) {
             let now = *count.lock().unwrap_or_else(PoisonError::into_inner);
             *slot = now - *mark;
             *mark = now;
         }
-        result
+        let [events, statuses, leases] = result;
+        Beside {
+            events,
+            statuses,
+            leases,
+        }
     }
 }
 
@@ -262,13 +230,14 @@ fn restarted(object: &DynamicObject) -> Option<Timestamp> {
         .ok()
 }
 
-/// Calls `each` with every changed object, until the bench ends.
+/// Calls `each` with every changed object, until these watches are dropped.
 fn watch(
+    watches: &mut JoinSet<()>,
     api: Api<DynamicObject>,
     mut version: String,
     each: impl Fn(DynamicObject) + Send + 'static,
 ) {
-    tokio::spawn(async move {
+    watches.spawn(async move {
         loop {
             let parameters = WatchParams::default().timeout(290);
             let Ok(stream) = api.watch(&parameters, &version).await else {

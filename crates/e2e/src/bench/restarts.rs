@@ -3,10 +3,14 @@
 //! Neither server has controllers here: what is measured is the operator and the API. All Deployments become due one
 //! after another over a minute, as they would in a day that is long past their creation; then nothing is due for a
 //! while; then all of them become due at once.
+//!
+//! Beside a peer both are measured twice, in turns (`restarts_turns.rs`).
 
 mod load;
 mod measure;
 mod table;
+#[path = "restarts_turns.rs"]
+mod turns;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,7 +24,7 @@ use slipway_e2e::operator::Operator;
 use slipway_e2e::server::Embedded;
 
 use crate::load::Load;
-use crate::measure::Measurement;
+use crate::turns::Measurement;
 
 #[derive(Debug, Parser)]
 struct Arguments {
@@ -51,6 +55,17 @@ enum Contender {
     Peer(PathBuf),
 }
 
+impl Contender {
+    fn name(&self) -> String {
+        match self {
+            Self::Slipway => "slipway".to_owned(),
+            Self::Peer(path) => path
+                .file_name()
+                .map_or_else(String::new, |n| n.to_string_lossy().into_owned()),
+        }
+    }
+}
+
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -65,24 +80,33 @@ fn main() -> Result<()> {
     table::note(&slipway_e2e::figures::machine());
     let mut contenders = vec![Contender::Slipway];
     contenders.extend(arguments.peer.clone().map(Contender::Peer));
-    let mut rows = Vec::new();
-    for contender in &contenders {
+    let turns: Vec<(usize, &Contender)> = turns::turns(contenders.len())
+        .into_iter()
+        .filter_map(|at| Some((at, contenders.get(at)?)))
+        .collect();
+    let mut runs = Vec::new();
+    for (at, contender) in &turns {
         let embedded = Embedded::start(&["--no-controllers"])?;
         let kubeconfig = slipway_e2e::server::Server::kubeconfig(&embedded).to_owned();
-        let row = runtime.block_on(bench(
-            "embedded",
-            &kubectl,
-            &kubeconfig,
-            contender,
-            &arguments,
-        ))?;
-        rows.push(row);
+        let run = bench("embedded", &kubectl, &kubeconfig, contender, &arguments);
+        runs.push((*at, runtime.block_on(run)?));
         embedded.stop()?;
         if let Some(real) = &arguments.real {
-            rows.push(runtime.block_on(bench("real", &kubectl, real, contender, &arguments))?);
+            let run = bench("real", &kubectl, real, contender, &arguments);
+            runs.push((*at, runtime.block_on(run)?));
         }
     }
-    table::print(&rows, arguments.deployments);
+    table::print(&turns::columns(runs), arguments.deployments);
+    if turns.len() > 1 {
+        let order: Vec<String> = turns.iter().map(|(_, who)| who.name()).collect();
+        table::note(&format!(
+            "measured in turns ({}): times, processor and memory are the better of a contender's two runs, what was written the most of both",
+            order.join(", ")
+        ));
+        table::note(
+            "slipway elects a leader and has its own role; its peer elects none (--leader-elect=false) and may do everything",
+        );
+    }
     if arguments.peer.is_none() {
         table::note("no peer given: name another operator's program with --peer PATH");
     }
@@ -102,8 +126,9 @@ async fn bench(
     arguments: &Arguments,
 ) -> Result<Measurement> {
     let cluster = Cluster::new(kubectl, kubeconfig)?;
+    let name = contender.name();
     table::note(&format!(
-        "{server}: installing, and creating {} Deployments",
+        "{server}, {name}: installing, and creating {} Deployments",
         arguments.deployments
     ));
     let load = Load::install(&cluster).await?;
@@ -113,7 +138,7 @@ async fn bench(
     load.create(arguments.deployments, first_due, SPREAD, INTERVAL)
         .await?;
     let mut counts = measure::Counts::start(&load).await?;
-    let (name, operator) = match contender {
+    let operator = match contender {
         Contender::Slipway => {
             let account = cluster.service_account("rollout", "controller-manager")?;
             let arguments = [
@@ -124,17 +149,9 @@ async fn bench(
             ];
             let mut operator = Operator::start(&account, &arguments)?;
             operator.wait_until_ready(Duration::from_mins(2))?;
-            ("slipway".to_owned(), operator)
+            operator
         }
-        Contender::Peer(path) => {
-            let name = path
-                .file_name()
-                .map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-            (
-                name,
-                Operator::peer(path, kubeconfig, &["--leader-elect=false"])?,
-            )
-        }
+        Contender::Peer(path) => Operator::peer(path, kubeconfig, &["--leader-elect=false"])?,
     };
     let late = (Timestamp::now().duration_since(first_due)).is_positive();
     let spread = counts
@@ -145,7 +162,7 @@ async fn bench(
         )
         .await?;
     let idle = counts.idle(&operator, IDLE).await?;
-    table::note(&format!("{server}: making all of them due at once"));
+    table::note(&format!("{server}, {name}: making all of them due at once"));
     let herd = counts.herd(&load, arguments.deployments).await?;
     let measurement = Measurement {
         server,

@@ -1,18 +1,18 @@
 //! What the bench prints.
 #![allow(clippy::print_stdout, reason = "this module is the output")]
 
-use crate::measure::Measurement;
+use crate::turns::Measurement;
 
 /// A line beside the table.
 pub(crate) fn note(text: &str) {
     println!("{text}");
 }
 
-/// One column a run.
-pub(crate) fn print(runs: &[Measurement], deployments: usize) {
+/// One column for each contender and server.
+pub(crate) fn print(columns: &[Measurement], deployments: usize) {
     println!("\nrestarts of {deployments} Deployments");
     let row = |name: &str, value: &dyn Fn(&Measurement) -> String| {
-        let cells: Vec<String> = runs
+        let cells: Vec<String> = columns
             .iter()
             .map(|run| format!("{:>20}", value(run)))
             .collect();
@@ -35,23 +35,25 @@ pub(crate) fn print(runs: &[Measurement], deployments: usize) {
         format!("{:.3}", run.spread.mutations_per_restart)
     });
     row("  beside them: events", &|run| {
-        run.spread.events.to_string()
+        run.spread.beside.events.to_string()
     });
     row("  beside them: statuses", &|run| {
-        run.spread.statuses.to_string()
+        run.spread.beside.statuses.to_string()
     });
     row("  beside them: lease renewals", &|run| {
-        run.spread.leases.to_string()
+        run.spread.beside.leases.to_string()
     });
     row("mutations of workloads, idle 30 s", &|run| {
         run.idle.mutations.to_string()
     });
-    row("  beside them: events", &|run| run.idle.events.to_string());
+    row("  beside them: events", &|run| {
+        run.idle.beside.events.to_string()
+    });
     row("  beside them: statuses", &|run| {
-        run.idle.statuses.to_string()
+        run.idle.beside.statuses.to_string()
     });
     row("  beside them: lease renewals", &|run| {
-        run.idle.leases.to_string()
+        run.idle.beside.leases.to_string()
     });
     row("processor, idle", &|run| {
         format!("{:.2} %", run.idle.processor * 100.0)
@@ -69,7 +71,7 @@ fn mega(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
 
-fn seconds(delay: jiff::SignedDuration, late: bool) -> String {
+fn seconds(delay: f64, late: bool) -> String {
     let mark = if late { " (late start)" } else { "" };
-    format!("{:.3} s{mark}", delay.as_secs_f64())
+    format!("{delay:.3} s{mark}")
 }

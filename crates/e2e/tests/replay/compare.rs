@@ -109,6 +109,18 @@ pub(crate) const EXCHANGED: &[(&str, &str)] = &[
     ),
 ];
 
+/// What no recording has, so that nobody compares it.
+pub(crate) const UNRECORDED: &[(&str, &str)] = &[
+    (
+        "headers of answers",
+        "`conformance` compares the type, warnings and when to try again",
+    ),
+    (
+        "objects in events of watches",
+        "which of each object come in which order, and that they were asked for, is compared",
+    ),
+];
+
 fn is_field(place: &Place<'_>, name: &str, of: fn(&Map<String, Value>) -> bool) -> bool {
     match place {
         Place::Field {

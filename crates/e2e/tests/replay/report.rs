@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use slipway_e2e::record::Pair;
 
-use crate::compare::{Difference, EXCHANGED, MASKS};
+use crate::compare::{Difference, EXCHANGED, MASKS, UNRECORDED};
 use crate::explained::{self, REASONS};
 
 /// How many examples of a kind of difference are shown.
@@ -86,6 +86,10 @@ impl Report {
         let mut text = String::from("masked (that it is there is compared):\n");
         for mask in MASKS {
             let _ = writeln!(text, "  {}: {}", mask.what, mask.why);
+        }
+        let _ = writeln!(text, "never recorded, and so not compared:");
+        for (what, why) in UNRECORDED {
+            let _ = writeln!(text, "  {what}: {why}");
         }
         let _ = writeln!(text, "exchanged, then compared:");
         for (what, why) in EXCHANGED {

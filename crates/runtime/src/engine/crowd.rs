@@ -71,24 +71,24 @@ impl Engine {
         watch.control.make_room();
         let is_needed = watch.need != Need::Optional;
         trust(state, key, Trust::Unlisted);
-        self.forget(state, key);
+        forget(state, key);
         self.sync(state, key);
         if is_needed {
             self.hold(&key.cluster);
         }
     }
+}
 
-    /// Forgets what is known of the objects of a watch.
-    pub(super) fn forget(&self, state: &mut State, key: &WatchKey) {
-        for store in self.stores(key) {
-            let seen = state.stores.store_mut(&store);
-            let gone = seen.map(|store| match key.single() {
-                Some(name) => store.forget(&name).into_iter().collect(),
-                None => store.forget_extent(&key.namespace),
-            });
-            for meta in gone.unwrap_or_default() {
-                state.changes.push((store.as_ref().clone(), meta));
-            }
+/// Forgets what is known of the objects of a watch.
+pub(super) fn forget(state: &mut State, key: &WatchKey) {
+    for store in state.fed_by(key).to_vec() {
+        let seen = state.stores.store_mut(&store);
+        let gone = seen.map(|store| match key.single() {
+            Some(name) => store.forget(&name).into_iter().collect(),
+            None => store.forget_extent(&key.namespace),
+        });
+        for meta in gone.unwrap_or_default() {
+            state.changes.push((store.as_ref().clone(), meta));
         }
     }
 }
@@ -103,8 +103,6 @@ pub(super) fn fitting(state: &mut State, key: &WatchKey) {
 
 /// The stores that a watch feeds.
 fn stores<'a>(state: &'a State, key: &WatchKey) -> impl Iterator<Item = &'a Store> + use<'a> {
-    let known = state.of(&key.cluster);
-    let watch = known.and_then(|known| known.watches.get(key));
-    let fed = watch.into_iter().flat_map(|watch| &watch.stores);
+    let fed = state.fed_by(key).iter();
     fed.filter_map(move |store| state.stores.store(store))
 }

@@ -1,7 +1,6 @@
 //! Takes in what watches tell.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -12,7 +11,7 @@ use slipway_kernel::store::{Change, Meta, Name, Store, StoreKey};
 use tokio::time::Instant;
 
 use super::Engine;
-use super::crowd::fitting;
+use super::crowd::{fitting, forget};
 use super::unseen::{absences, hidden, polled, seen, trust, unseen};
 use crate::state::{FAILING, State, Trust, WatchState, reference};
 use crate::watch::{Failure, News, WatchKey};
@@ -217,7 +216,7 @@ impl Engine {
             return;
         }
         let mut is_new = false;
-        for store in self.stores(key) {
+        for store in state.fed_by(key).to_vec() {
             let seen = state.stores.store_mut(&store);
             if seen.is_some_and(|store| observe(store, object) == Change::Changed) {
                 state.changes.push((store.as_ref().clone(), meta.clone()));
@@ -246,12 +245,6 @@ impl Engine {
         }
     }
 
-    pub(super) fn stores(&self, key: &WatchKey) -> Vec<Arc<StoreKey>> {
-        let site = self.sites.get(&key.cluster);
-        let watched = site.and_then(|site| site.watches.get(key));
-        watched.map_or_else(Vec::new, |w| w.stores.keys().cloned().collect())
-    }
-
     /// All objects have been taken in; others are gone.
     fn listed(&mut self, state: &mut State, key: &WatchKey, names: &BTreeSet<Name>, round: u64) {
         let watch = watch(state, key);
@@ -266,7 +259,7 @@ impl Engine {
         let single = key.single();
         let is_within = |name: &Name| key.namespace.is_empty() || name.0 == key.namespace;
         let mut is_ahead = false;
-        for store in self.stores(key) {
+        for store in state.fed_by(key).to_vec() {
             let seen = state.stores.store_mut(&store);
             let gone = seen.map(|store| {
                 let mut ahead = kept.difference(names).filter(|name| is_within(name));
@@ -399,14 +392,14 @@ impl Engine {
             tracing::warn!(kind, %why, "optional kind cannot be watched; going on without it");
         }
         fitting(state, key);
-        self.forget(state, key);
+        forget(state, key);
         state.restored(key, u64::MAX, self.shared.environment.now());
         self.sync(state, key);
     }
 
     /// A store is complete when all of its watches are. Where a right is missing in one namespace, those of the others are.
     pub(super) fn sync(&mut self, state: &mut State, key: &WatchKey) {
-        for store in self.stores(key) {
+        for store in state.fed_by(key).to_vec() {
             let site = self.sites.get(&key.cluster);
             let feeds = site.and_then(|site| site.feeds.get(&store));
             let Some((feeds, known)) = feeds.zip(state.of(&key.cluster)) else {

@@ -18,7 +18,7 @@ use crate::channel::Tied;
 use crate::clusters::Cluster;
 use crate::engine::{Said, identify};
 use crate::message::Message;
-use crate::state::{Asked, Shared};
+use crate::state::{Asked, Membership, Shared};
 
 /// For how long it counts what a member has said.
 const FRESH: Duration = Duration::from_secs(10);
@@ -67,7 +67,8 @@ impl Execution {
             return Some(reached.client.over(None));
         }
         let whose = (&object.cluster, self.key.controller);
-        way(&self.shared, &self.inbox, (whose, false), reached).await
+        let is_free = Membership::is_confirmed_to;
+        way(&self.shared, &self.inbox, whose, reached, is_free).await
     }
 
     /// The way to write to it, if it may be. That costs nothing while it has just said who it is.
@@ -89,15 +90,16 @@ pub(crate) async fn way_into(
     whose: (&ClusterId, &str),
     reached: &Cluster,
 ) -> Option<Tied> {
-    way(shared, inbox, (whose, true), reached).await
+    way(shared, inbox, whose, reached, Membership::is_open_to).await
 }
 
-/// The same; whether all of it has to be known is said.
+/// The same. What is known of a member that has just said who it is is asked whether the way is free.
 async fn way(
     shared: &Shared,
     inbox: &mpsc::UnboundedSender<Message>,
-    ((cluster, controller), is_written): ((&ClusterId, &str), bool),
+    (cluster, controller): (&ClusterId, &str),
     reached: &Cluster,
+    is_free: fn(&Membership, &str) -> bool,
 ) -> Option<Tied> {
     let (client, run) = (&reached.client, reached.run);
     let over = client.connection();
@@ -108,12 +110,7 @@ async fn way(
             return None;
         }
         if membership.is_fresh(FRESH, over) {
-            let is_open = if is_written {
-                membership.is_open_to(controller)
-            } else {
-                membership.is_confirmed_to(controller)
-            };
-            return is_open.then(|| client.over(over));
+            return is_free(membership, controller).then(|| client.over(over));
         }
         let member = membership.named.get(controller)?;
         (member.clone(), membership.doubts.clone())

@@ -4,19 +4,29 @@
 //! since ([`crate::ledger`]). So it counts, also where it is older: then the API's storage was restored. From then on until
 //! every kind has been listed again the stores are a mixture of two histories, on which nothing is decided.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
 use slipway_kernel::blocker::Blocker;
 use slipway_kernel::identity::{ClusterId, Key, Kind, ObjectRef};
-use slipway_kernel::store::{Change, Meta, number};
+use slipway_kernel::store::{Change, Meta, StoreKey, number};
 use tokio::time::Instant;
 
 use super::State;
 use crate::watch::WatchKey;
 
 impl State {
+    /// The stores that a watch feeds.
+    pub(crate) fn fed_by(&self, key: &WatchKey) -> &[Arc<StoreKey>] {
+        let known = self.of(&key.cluster);
+        let watch = known.and_then(|known| known.watches.get(key));
+        watch
+            .map(|watch| watch.stores.as_slice())
+            .unwrap_or_default()
+    }
+
     /// Takes in an object of the list that a watch makes. Gives whether it is new, and whether it is older than what was
     /// known.
     pub(crate) fn take_listed(&mut self, key: &WatchKey, object: &Value) -> (bool, bool) {

@@ -77,7 +77,7 @@ pub(super) fn too_much(error: &kube::Error) -> Option<TooMuch> {
 }
 
 /// What has been taken of a list.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Taken {
     bounds: Option<Bounds>,
     objects: usize,

@@ -89,7 +89,10 @@ impl Source {
                     self.state = State::Listing(None, Box::new(Taken::nothing(self.bounds)));
                     return Ok(Event::Init);
                 }
-                State::Listing(..) => return Box::pin(self.page()).await,
+                State::Listing(next, taken) => {
+                    let (next, taken) = (next.take(), taken.as_ref().clone());
+                    return Box::pin(self.page(next, taken)).await;
+                }
                 State::Told(version) => {
                     self.state = State::Ended(std::mem::take(version));
                     return Ok(Event::Done);
@@ -114,12 +117,10 @@ impl Source {
         }
     }
 
-    async fn page(&mut self) -> Result<Event, Error> {
+    /// The next page of a list of which that has been taken.
+    async fn page(&mut self, next: Option<String>, mut taken: Taken) -> Result<Event, Error> {
         // Whatever comes to nothing begins anew.
-        let State::Listing(next, mut taken) = std::mem::replace(&mut self.state, State::Empty)
-        else {
-            return Err(Error::NoResourceVersion);
-        };
+        self.state = State::Empty;
         let mut params = listed(&self.key);
         params.continue_token = next;
         let what = (&self.key, self.reads);
@@ -130,7 +131,7 @@ impl Source {
         };
         self.state = match (page.next, page.version) {
             (None, None) => return Err(Error::NoResourceVersion),
-            (Some(next), _) => State::Listing(Some(next), taken),
+            (Some(next), _) => State::Listing(Some(next), Box::new(taken)),
             (None, Some(version)) => State::Told(version),
         };
         Ok(Event::Page(page.objects))

@@ -6,14 +6,13 @@
 use kube::api::{GetParams, ListParams};
 use kube::core::Request;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use slipway_kernel::parts::{Part, Parts, Read};
 
 use super::attend::Listener;
 use super::bounds::Taken;
 use super::{Watch, WatchKey};
-use crate::channel::good;
+use crate::channel::{good, understood};
 
 /// All parts, for projections that read `managedFields`.
 pub(super) const ALL: u8 = Parts::ALL.bits();
@@ -82,10 +81,6 @@ pub(super) async fn page(
     };
     taken.page(page.objects.len())?;
     Ok(page)
-}
-
-fn understood<T: DeserializeOwned>(text: &[u8]) -> Result<T, kube::Error> {
-    serde_json::from_slice(text).map_err(kube::Error::SerdeError)
 }
 
 impl Watch {

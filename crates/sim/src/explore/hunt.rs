@@ -34,14 +34,16 @@ impl Means {
     }
 }
 
-/// How far a hunt goes.
-#[derive(Debug, Clone)]
-pub enum Reach {
-    /// As far as the gate goes with the operator itself, whatever the commit: no budget, nothing drawn. With it the run that is
-    /// kept for the mutant.
-    Gate(Option<(String, Trial)>),
+/// How far a hunt goes: as far as the gate goes with the operator itself, whatever the commit, so that nothing is drawn.
+#[derive(Debug, Clone, Default)]
+pub struct Reach {
+    /// The run that is kept for the mutant.
+    pub kept: Option<(String, Trial)>,
+    /// Whether the gate's budget bounds also what it otherwise always tries of these scenarios ([`super::Effort::is_bounded`]):
+    /// then it tries that on some commits only, and it is not tried here.
+    pub is_bounded: bool,
     /// On, up to so many runs: so finds, for what the gate does not see yet, the run that is to be kept.
-    Beyond(usize),
+    pub beyond: Option<usize>,
 }
 
 /// What came of a hunt.
@@ -69,24 +71,20 @@ pub fn hunt(
     reach: &Reach,
 ) -> Result<Hunt, Unplayable> {
     let mut hunt = Hunt::default();
-    let (kept, most) = match reach {
-        Reach::Gate(kept) => (kept.as_ref(), usize::MAX),
-        Reach::Beyond(most) => (None, *most),
-    };
-    let kept = kept.and_then(|(name, trial)| {
+    let kept = reach.kept.as_ref().and_then(|(name, trial)| {
         let known = known.iter().find(|known| known.scenario.name == *name)?;
-        Some((known, trial.clone(), means_of(known, trial)))
+        Some((known, trial.clone(), means_of(known, trial, reach)))
     });
     let calm = known
         .iter()
         .map(|known| (known, Trial::calm(), Means::Calm));
     // They are many: only if they are needed.
-    let broken = std::iter::once_with(|| positions_of(known, matches!(reach, Reach::Beyond(_))));
+    let broken = std::iter::once_with(|| positions_of(known, reach));
     for (known, trial, means) in kept
         .into_iter()
         .chain(calm)
         .chain(broken.flatten())
-        .take(most)
+        .take(reach.beyond.unwrap_or(usize::MAX))
     {
         hunt.runs += 1;
         let outcome = runner::play(&known.scenario, bent, &known.prepared, &trial)?;
@@ -115,17 +113,17 @@ pub fn hunt(
 
 /// Runs with something wrong: those that are always made first, then, if it goes on, all others, in an order that is always the
 /// same.
-fn positions_of(
-    known: &[Arc<Known>],
-    goes_on: bool,
-) -> impl Iterator<Item = (&Arc<Known>, Trial, Means)> {
+fn positions_of<'a>(
+    known: &'a [Arc<Known>],
+    reach: &Reach,
+) -> impl Iterator<Item = (&'a Arc<Known>, Trial, Means)> + use<'a> {
     let mut always = Vec::new();
     let mut others = Vec::new();
     for known in known {
         for job in singles(known).into_iter().chain(under_spells(known)) {
-            if job.is_always {
+            if job.is_owed(reach.is_bounded) {
                 always.push((known, job.trial, Means::Always));
-            } else if goes_on {
+            } else if reach.beyond.is_some() {
                 others.push((known, job.trial, Means::Beyond));
             }
         }
@@ -135,12 +133,12 @@ fn positions_of(
 }
 
 /// What part of the gate's effort a run is.
-fn means_of(known: &Arc<Known>, trial: &Trial) -> Means {
+fn means_of(known: &Arc<Known>, trial: &Trial, reach: &Reach) -> Means {
     if *trial == Trial::calm() {
         return Means::Calm;
     }
     let mut jobs = singles(known).into_iter().chain(under_spells(known));
-    if jobs.any(|job| job.is_always && job.trial == *trial) {
+    if jobs.any(|job| job.is_owed(reach.is_bounded) && job.trial == *trial) {
         Means::Always
     } else {
         Means::Kept

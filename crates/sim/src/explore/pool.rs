@@ -23,8 +23,7 @@ pub(super) fn work(
     let spent = AtomicU64::new(0);
     let is_affordable = |job: &Job| {
         let spent = Duration::from_nanos(spent.load(Ordering::Relaxed));
-        let is_owed = job.is_kept || job.is_always && !effort.is_bounded;
-        is_owed || budget.is_none_or(|budget| spent < budget)
+        job.is_owed(effort.is_bounded) || budget.is_none_or(|budget| spent < budget)
     };
     let enough = AtomicBool::new(false);
     let shared = Mutex::new((report, None));

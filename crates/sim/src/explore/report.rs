@@ -103,6 +103,8 @@ pub struct Tally {
 pub struct Report {
     /// Scenarios played.
     pub scenarios: u64,
+    /// How many of them were played as they are and in no other way: nothing went wrong in them.
+    pub spared: u64,
     /// Places among requests × faults.
     pub requests: Score,
     /// Places among watch events × faults.
@@ -229,8 +231,12 @@ impl Report {
 
     /// All in a line.
     pub fn line(&self) -> String {
+        let spared = match self.spared {
+            0 => String::new(),
+            spared => format!(" ({spared} of them only without faults)"),
+        };
         let mut parts = vec![
-            format!("{} scenarios", self.scenarios),
+            format!("{} scenarios{spared}", self.scenarios),
             format!("requests × faults {}", self.requests),
             format!("watch events × faults {}", self.events),
         ];
@@ -270,5 +276,20 @@ mod tests {
         report.asked_all(["Z1", "R10"].into_iter());
         assert!(!report.is_good());
         assert!(report.notes.iter().all(|note| note.starts_with("R10: ")));
+    }
+
+    #[test]
+    fn what_nothing_went_wrong_in_is_told() {
+        let mut report = Report {
+            scenarios: 3,
+            ..Report::default()
+        };
+        assert!(report.line().starts_with("simulation: 3 scenarios · "));
+        report.spared = 2;
+        let line = report.line();
+        assert!(
+            line.starts_with("simulation: 3 scenarios (2 of them only without faults) · "),
+            "{line}"
+        );
     }
 }

@@ -10,20 +10,15 @@
 //! in a member excuses nothing in another one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
-use jiff::SignedDuration;
 use serde_json::Value;
 use slipway_kernel::identity::ClusterId;
 
-use super::masks::{Masked, is_counted, is_fleeting, is_left_out, stable};
+use super::excuses::{Count, Place, is_held_up, is_misled, is_superseded, missed_in};
+use super::masks::{Masked, is_apart, is_counted, is_fleeting, is_left_out, stable};
 use super::members::is_forgotten;
 use super::{AFTERMATH, Case, Findings, workload};
-use crate::fault::{EventFault, RequestFault};
-use crate::history::{Change, Event, History, Image, Object, Review};
-
-/// What lasts as long keeps an operator from a version for longer than some people wait with the next one.
-const LONG: Duration = Duration::from_secs(15);
+use crate::history::{Change, History, Image, Object};
 
 /// G8.
 pub(super) fn same_end(case: &Case<'_>) -> Findings {
@@ -31,7 +26,7 @@ pub(super) fn same_end(case: &Case<'_>) -> Findings {
     let Some(reference) = case.reference else {
         return findings;
     };
-    if is_another_story(case.history) {
+    if is_apart(case.history) {
         return findings;
     }
     let end = case.history.end;
@@ -39,7 +34,6 @@ pub(super) fn same_end(case: &Case<'_>) -> Findings {
         spec_changes(case, reference),
         spec_changes(case, case.history),
     );
-    let is_held_up = is_held_up(case);
     let mut missed: BTreeMap<&ClusterId, u64> = BTreeMap::new();
     let mut delayed: BTreeSet<&ClusterId> = BTreeSet::new();
     let places: BTreeSet<&Place<'_>> = wanted.keys().chain(found.keys()).collect();
@@ -48,21 +42,21 @@ pub(super) fn same_end(case: &Case<'_>) -> Findings {
         let missed = *missed
             .entry(cluster)
             .or_insert_with(|| missed_in(case, cluster));
-        let want = wanted.get(place).copied().unwrap_or_default();
-        let have = found.get(place).copied().unwrap_or_default();
-        // What goes down and up again is missed as a whole.
-        let pair = if is_unchanged(reference, place) { 2 } else { 1 };
-        let fewer = have < want && have + pair * missed >= want;
-        let more = have > want && is_misled(case);
-        let is_latest = is_superseded(case, place.1);
-        let is_late = is_latest || is_followed(case, place) && is_held_up_for_long(case);
-        let other = have != want && is_held_up && is_late;
-        // What was asked for at once is written at once, or one by one where a fault came between.
-        let split = is_latest && case.history.is_disturbed() && have.abs_diff(want) <= 1;
-        if fewer || other {
+        let count = Count {
+            case,
+            reference,
+            place,
+            want: wanted.get(place).copied().unwrap_or_default(),
+            have: found.get(place).copied().unwrap_or_default(),
+            missed,
+        };
+        let mut excuses = count.excuses().peekable();
+        let is_excused = excuses.peek().is_some();
+        if excuses.any(|one| one.is_delay) {
             delayed.insert(cluster);
         }
-        findings.check(end, have == want || fewer || more || other || split, || {
+        let (want, have) = (count.want, count.have);
+        findings.check(end, have == want || is_excused, || {
             let object = workload::name(place.1);
             format!(
                 "{object} in {cluster}: {have} changes of its spec by the operator, {want} without faults"
@@ -75,110 +69,6 @@ pub(super) fn same_end(case: &Case<'_>) -> Findings {
     }
     findings
 }
-
-/// Whether something came out otherwise for people than in the reference: a webhook let it pass unseen, or could not be
-/// asked, or was asked later. What comes of that is for the other oracles.
-fn is_another_story(history: &History) -> bool {
-    let differs = |event: &Event| matches!(event, Event::Otherwise(_));
-    history.reviews.iter().any(Review::is_open)
-        || history.is_restored()
-        || history.is_out_of_time()
-        || history.is_redefined()
-        || history.has_other_clusters()
-        || history.is_disturbed() && history.marks.iter().any(|mark| differs(&mark.what))
-}
-
-/// Whether the operator never heard of a change of a policy: then it went on by the old one until it listed them again,
-/// which R1 to R3 judge.
-fn is_misled(case: &Case<'_>) -> bool {
-    let lost = EventFault::Drop.name();
-    case.history.marks.iter().any(|mark| {
-        let Event::Watch(cluster, about, fault) = &mark.what else {
-            return false;
-        };
-        let mut orders = case.specifics.iter().flat_map(|one| one.orders);
-        cluster.is_local() && *fault == lost && orders.any(|plural| plural == about)
-    })
-}
-
-/// How many restarts of one object in a cluster the faults there and at home can have cost: one for each ten minutes of storm, or
-/// until a lost event was noticed; none for any other single fault.
-fn missed_in(case: &Case<'_>, cluster: &ClusterId) -> u64 {
-    let history = case.history;
-    let concerns = |other: &ClusterId| other.is_local() || other == cluster;
-    let faults: Vec<&str> = history
-        .requests
-        .iter()
-        .filter(|request| concerns(&request.cluster))
-        .filter_map(|request| request.fault)
-        .collect();
-    let events = history.marks.iter().filter_map(|mark| match &mark.what {
-        Event::Watch(of, _, fault) if concerns(of) => Some(*fault),
-        _ => None,
-    });
-    let (lost, others): (Vec<&str>, Vec<&str>) =
-        events.partition(|fault| *fault == EventFault::Drop.name());
-    // Whoever is asked to wait for long waits for five minutes.
-    let is_held_up = faults.contains(&RequestFault::ThrottledForLong.name())
-        || history
-            .all_spells()
-            .any(|(_, spell)| spell.cluster.is_none() || spell.is_in(cluster));
-    if lost.is_empty() && faults.len() + others.len() <= 1 && !is_held_up {
-        return 0;
-    }
-    let storm = history.calm.duration_since(history.start);
-    let lasted = storm.as_secs() / SignedDuration::from_mins(10).as_secs();
-    1 + u64::try_from(lasted).unwrap_or_default()
-}
-
-/// Whether what is asked for takes the place of what was asked for before.
-fn is_superseded(case: &Case<'_>, (resource, ..): &Object) -> bool {
-    let mut all = case.specifics.iter().flat_map(|one| one.superseded);
-    all.any(|own| *own == &**resource)
-}
-
-/// Whether the faults can have kept an operator from something for longer than people wait until they ask for the next thing:
-/// anything but a single fault that is over when it has happened.
-fn is_held_up(case: &Case<'_>) -> bool {
-    let history = case.history;
-    let faults = history.requests.iter().filter_map(|one| one.fault);
-    let faults: Vec<&str> = faults.collect();
-    let lasting = [RequestFault::ThrottledForLong, RequestFault::Forbidden];
-    let events = history.marks.iter().filter_map(|mark| match &mark.what {
-        Event::Watch(_, _, fault) => Some(*fault),
-        _ => None,
-    });
-    let events: Vec<&str> = events.collect();
-    faults.len() + events.len() > 1
-        || lasting.iter().any(|fault| faults.contains(&fault.name()))
-        || events.contains(&EventFault::Drop.name())
-        || history.all_spells().next().is_some()
-}
-
-/// The same, where what goes wrong for a time does so for long enough that people have asked for something else meanwhile.
-fn is_held_up_for_long(case: &Case<'_>) -> bool {
-    let spells = case.history.all_spells();
-    let longest = spells.map(|(_, spell)| spell.lasts).max();
-    is_held_up(case) && longest.is_none_or(|longest| longest >= LONG)
-}
-
-/// Whether a capability makes of a workload at home, in steps, what people want of it now.
-fn is_followed(case: &Case<'_>, (cluster, object): &Place<'_>) -> bool {
-    let mut all = case.specifics.iter();
-    cluster.is_local() && all.any(|one| (one.follows)(case, object))
-}
-
-/// Whether an object is asked for the same in the end as in the beginning.
-fn is_unchanged(history: &History, (cluster, object): &Place<'_>) -> bool {
-    let spec = |version| {
-        let state = history.state_in(cluster, object, version);
-        state.and_then(|image| image.at("/spec"))
-    };
-    spec(history.base_in(cluster)) == spec(u64::MAX)
-}
-
-/// An object, and where it is.
-type Place<'a> = (ClusterId, &'a Object);
 
 /// How often the operator changed the spec of each workload, and of what it keeps as people want it.
 fn spec_changes<'a>(case: &Case<'_>, history: &'a History) -> BTreeMap<Place<'a>, u64> {

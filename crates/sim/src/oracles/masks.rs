@@ -5,8 +5,8 @@ use std::fmt;
 use serde_json::Value;
 use slipway_api::names::{DISRUPTION_CLAIM, FENCE, RESTARTED_AT};
 
-use super::{Case, Specifics};
-use crate::history::Object;
+use super::{Case, Fleeting, Specifics};
+use crate::history::{Event, History, Mark, Object, Review};
 
 /// How something is kept out of the comparison.
 #[derive(Debug, Clone, Copy)]
@@ -23,8 +23,10 @@ enum Hides {
     Resources(&'static [&'static str]),
     /// Names of objects of these resources: they are compared by owner and state.
     Names(&'static [&'static str]),
-    /// What the capabilities say themselves ([`super::Specifics`]): annotations, `ConfigMap`s, and what is in their own objects.
+    /// What the capabilities say themselves ([`super::Fleeting`]): annotations, `ConfigMap`s, and what is in their own objects.
     Fleeting,
+    /// All of a run.
+    Runs(&'static str, fn(&History) -> bool),
 }
 
 /// Something that is not compared, and why.
@@ -44,6 +46,7 @@ impl fmt::Display for Mask {
             Hides::Resources(names) => write!(f, "all of {}", names.join(", ")),
             Hides::Names(names) => write!(f, "names of {}", names.join(", ")),
             Hides::Fleeting => write!(f, "what a capability calls fleeting"),
+            Hides::Runs(which, _) => write!(f, "runs {which}"),
         }?;
         write!(f, ": {}", self.why)
     }
@@ -135,32 +138,77 @@ pub const MASKED: &[Mask] = &[
         hides: Hides::Fleeting,
         why: "who was asked when, and when somebody was last restarted, depends on the faults",
     },
+    Mask {
+        hides: Hides::Runs("in which all was put back to before", History::is_restored),
+        why: "what happened in between did not",
+    },
+    Mask {
+        hides: Hides::Runs("in which a clock was off", History::is_out_of_time),
+        why: "what is due when is another question then",
+    },
+    Mask {
+        hides: Hides::Runs("that lost a definition", History::is_redefined),
+        why: "its objects go with it and come back as others",
+    },
+    Mask {
+        hides: Hides::Runs(
+            "in which a member was replaced, was put back, or lost a definition",
+            History::has_other_clusters,
+        ),
+        why: "for a time it was as it never is without faults",
+    },
+    Mask {
+        hides: Hides::Runs("in which a webhook let something pass unseen", is_open),
+        why: "what comes of that is for the other oracles",
+    },
+    Mask {
+        hides: Hides::Runs("that came out otherwise for people", is_otherwise),
+        why: "a webhook could not be asked, or was asked later; what comes of that is for the other oracles",
+    },
 ];
+
+/// Whether a webhook let something pass that it could not see.
+fn is_open(history: &History) -> bool {
+    history.reviews.iter().any(Review::is_open)
+}
+
+/// Whether what people did came out otherwise than it does without faults.
+fn is_otherwise(history: &History) -> bool {
+    let differs = |mark: &Mark| matches!(mark.what, Event::Otherwise(_));
+    history.is_disturbed() && history.marks.iter().any(differs)
+}
 
 /// What counts changes of a spec: how often that is changed is compared, where it may differ by one.
 const COUNTED: &[&str] = &["generation", "observedGeneration"];
 
-/// What a capability says itself, as it is printed.
+/// What a capability says itself, as it is printed. All that it may call fleeting is named here: what is not printed does not compile.
 pub(super) fn own(one: &Specifics) -> Vec<String> {
-    let Specifics { name, fleeting, .. } = one;
+    let name = one.name;
+    let Fleeting {
+        annotations,
+        maps,
+        times,
+        lists,
+        annals,
+        hashes,
+        stable,
+    } = one.fleeting;
     let told = [
+        (annotations, "fields", "say when, or of whom"),
+        (maps, "ConfigMaps that begin with", "say who was asked when"),
+        (times, "times", "what a fault delayed has a later date"),
         (
-            fleeting.times,
-            "times",
-            "what a fault delayed has a later date",
-        ),
-        (
-            fleeting.lists,
+            lists,
             "the order of",
             "whoever came first is first in a list by names",
         ),
         (
-            fleeting.annals,
+            annals,
             "where something was held up",
             "what people asked for meanwhile was never begun, or with others",
         ),
         (
-            fleeting.hashes,
+            hashes,
             "hashes",
             "cover names with versions of other objects in them",
         ),
@@ -172,7 +220,11 @@ pub(super) fn own(one: &Specifics) -> Vec<String> {
         let (fields, of) = (COUNTED.join(", "), one.superseded.join(", "));
         format!("in {name}: fields {fields} of {of}: how often a spec was changed is compared")
     });
-    told.chain(counts).collect()
+    let stable = stable.map(|stable| {
+        let hides = stable.hides;
+        format!("in {name}: {hides}: are versions of other objects")
+    });
+    told.chain(stable).chain(counts).collect()
 }
 
 /// What is not compared of the objects of one resource.
@@ -207,9 +259,9 @@ impl Masked {
 
     fn add_fleeting(&mut self, case: &Case<'_>, resource: &str, is_held_up: bool) {
         for one in case.specifics {
-            self.fields.extend(one.fleeting_annotations);
+            self.fields.extend(one.fleeting.annotations);
             self.fields.extend(one.fleeting.hashes);
-            self.stable.push(one.fleeting.stable);
+            self.stable.extend(one.fleeting.stable.map(|one| one.of));
             if one.superseded.contains(&resource) {
                 self.fields.extend(COUNTED);
             }
@@ -271,7 +323,13 @@ fn known_by(one: &Value) -> Option<String> {
 /// What is compared of the name of an object that has a version of another one in it.
 pub(super) fn stable<'a>(case: &Case<'_>, name: &'a str) -> Option<&'a str> {
     let mut all = case.specifics.iter();
-    all.find_map(|one| (one.fleeting.stable)(name))
+    all.find_map(|one| (one.fleeting.stable?.of)(name))
+}
+
+/// Whether nothing of a run is compared.
+pub(super) fn is_apart(history: &History) -> bool {
+    let mut masks = MASKED.iter();
+    masks.any(|mask| matches!(mask.hides, Hides::Runs(_, is_one) if is_one(history)))
 }
 
 /// Whether objects of a resource are not compared at all.
@@ -289,7 +347,7 @@ pub(super) fn is_counted(resource: &str) -> bool {
 /// Whether it is a `ConfigMap` that a capability calls fleeting.
 pub(super) fn is_fleeting(case: &Case<'_>, (resource, _, name): &Object) -> bool {
     let mut masks = MASKED.iter();
-    let mut maps = case.specifics.iter().flat_map(|one| one.fleeting_maps);
+    let mut maps = case.specifics.iter().flat_map(|one| one.fleeting.maps);
     masks.any(|mask| matches!(mask.hides, Hides::Fleeting))
         && &**resource == "/configmaps"
         && maps.any(|own| name.starts_with(own))

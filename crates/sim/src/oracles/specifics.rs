@@ -15,13 +15,9 @@ pub struct Specifics {
     pub oracles: &'static [Oracle],
     /// How the names of `ConfigMap`s begin that nobody else writes, in any namespace.
     pub maps: &'static [&'static str],
-    /// Those of them whose content depends on the faults.
-    pub fleeting_maps: &'static [&'static str],
     /// How the names of `ConfigMap`s and Secrets end that it makes as copies of others, in their namespaces.
     pub copies: &'static [&'static str],
-    /// Annotations with dates and names that depend on the faults.
-    pub fleeting_annotations: &'static [&'static str],
-    /// What else of the end depends on the faults.
+    /// What of the end depends on the faults.
     pub fleeting: Fleeting,
     /// The kinds whose status it writes: `group/plural`, and the kind.
     pub statuses: &'static [(&'static str, &'static str)],
@@ -45,10 +41,15 @@ pub struct Specifics {
     pub nothing_left: fn(&Case<'_>, &mut Findings),
 }
 
-/// What of a capability's objects depends on the faults, beside its annotations. Names of fields are those of the kinds whose status
-/// it writes.
+/// What of a capability's objects depends on the faults. Names of fields are those of the kinds whose status it writes.
+///
+/// All of it is printed beside what was found; a field that comes to it and is not printed does not compile.
 #[derive(Debug, Clone, Copy)]
 pub struct Fleeting {
+    /// Annotations with dates and names that depend on the faults.
+    pub annotations: &'static [&'static str],
+    /// How the names of those of its `ConfigMap`s begin whose content depends on the faults.
+    pub maps: &'static [&'static str],
     /// Fields that say when something was: that there is one is compared.
     pub times: &'static [&'static str],
     /// Lists whose order says nothing: what is in them is known by its name.
@@ -57,18 +58,29 @@ pub struct Fleeting {
     pub annals: &'static [&'static str],
     /// Hashes of what has such things in it, in any object.
     pub hashes: &'static [&'static str],
-    /// Of a name that has a version of another object in it, in any object, what is compared.
-    pub stable: fn(&str) -> Option<&str>,
+    /// Names that have a version of another object in them, in any object.
+    pub stable: Option<Stable>,
+}
+
+/// Names of which a part is compared.
+#[derive(Debug, Clone, Copy)]
+pub struct Stable {
+    /// What is not compared.
+    pub hides: &'static str,
+    /// What is compared of one of them; none of all other texts.
+    pub of: fn(&str) -> Option<&str>,
 }
 
 impl Fleeting {
     /// Nothing.
     pub const NONE: Self = Self {
+        annotations: &[],
+        maps: &[],
         times: &[],
         lists: &[],
         annals: &[],
         hashes: &[],
-        stable: |_| None,
+        stable: None,
     };
 }
 

@@ -5,6 +5,7 @@ mod abroad;
 mod divided;
 mod fleets;
 mod made;
+mod masked;
 mod outside;
 mod pods;
 mod zoned;

@@ -40,6 +40,7 @@ use slipway_runtime::{Election, WithoutLease};
 use slipway_sim::explore::{self, Hunt, Known, Reach};
 use slipway_sim::stage::{Feign, Probe, Setup, Wiring};
 
+use crate::BOUNDED;
 use bent::Bent;
 use zones::{Twist, Twisted};
 
@@ -419,14 +420,27 @@ impl Mutant {
     }
 
     /// Looks for it: as far as the gate goes, or up to so many runs.
-    pub(crate) fn hunt(&self, known: &[Arc<Known>], sound: &Wiring, most: Option<usize>) -> Catch {
+    pub(crate) fn hunt(
+        &self,
+        known: &[Arc<Known>],
+        sound: &Wiring,
+        beyond: Option<usize>,
+    ) -> Catch {
         let named = |name: &str| known.iter().find(|known| known.scenario.name == name);
         let chosen: Vec<Arc<Known>> = self
             .scenarios
             .iter()
             .filter_map(|name| named(name).cloned())
             .collect();
-        let reach = most.map_or_else(|| Reach::Gate(killers::of(self.name)), Reach::Beyond);
+        let mut bounded = sound
+            .shares
+            .iter()
+            .filter(|one| BOUNDED.contains(&one.name));
+        let reach = Reach {
+            kept: killers::of(self.name).filter(|_| beyond.is_none()),
+            is_bounded: bounded.any(|one| self.scenarios.iter().any(|name| one.has(name))),
+            beyond,
+        };
         let both = (sound, &self.wiring(sound));
         let hunt = explore::hunt(&chosen, both, self.by, &reach).unwrap();
         Catch {

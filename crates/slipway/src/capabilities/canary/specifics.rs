@@ -13,10 +13,9 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     lease: CAPABILITY.profile.lease,
     oracles: ORACLES,
     maps: &[],
-    fleeting_maps: &[],
     copies: &[PRIMARY, FORMER],
-    fleeting_annotations: &[FORMER_TEMPLATE, RESTART_ID],
     fleeting: Fleeting {
+        annotations: &[FORMER_TEMPLATE, RESTART_ID],
         times: &[
             "at",
             "due",

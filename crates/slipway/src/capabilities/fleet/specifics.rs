@@ -6,7 +6,7 @@ use slipway_api::purpose::fleet as purpose;
 use slipway_api::purpose::runtime;
 use slipway_fleet::{AGENT_CAPABILITY, CAPABILITY};
 use slipway_sim::history::{Change, Image, Request};
-use slipway_sim::oracles::{Case, Fleeting, Oracle, Specifics};
+use slipway_sim::oracles::{Case, Fleeting, Oracle, Specifics, Stable};
 
 use super::oracles;
 use super::oracles::{ASSEMBLAGES, KUSTOMIZATIONS, REMOTES, ROLLOUTS, SECRETS, SOURCES};
@@ -16,19 +16,22 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     lease: CAPABILITY.profile.lease,
     oracles: ORACLES,
     maps: &[],
-    fleeting_maps: &[],
     copies: &[],
-    // Of which object an assemblage was written: one that was made a moment later has another uid, and another generation.
-    fleeting_annotations: &[
-        "fleet.squaremo.dev/written-by",
-        "fleet.squaremo.dev/written-generation",
-    ],
     fleeting: Fleeting {
+        // Of which object an assemblage was written: one that was made a moment later has another uid, and another generation.
+        annotations: &[
+            "fleet.squaremo.dev/written-by",
+            "fleet.squaremo.dev/written-generation",
+        ],
         times: &["started", "finished", "canaryPassed"],
         lists: &["syncs"],
         annals: &["history"],
         hashes: &["observedSync", APPLIED_SPEC, "fleet.squaremo.dev/written"],
-        stable,
+        stable: Some(Stable {
+            hides: "the ends of revisions, and of names of Secrets with values",
+            of: stable,
+        }),
+        ..Fleeting::NONE
     },
     statuses: &[
         (ROLLOUTS, "Rollout"),
@@ -53,9 +56,7 @@ pub(crate) static AGENT_SPECIFICS: Specifics = Specifics {
     lease: AGENT_CAPABILITY.profile.lease,
     oracles: &[],
     maps: &[],
-    fleeting_maps: &[],
     copies: &[],
-    fleeting_annotations: &[],
     fleeting: Fleeting::NONE,
     statuses: &[],
     orders: &[],

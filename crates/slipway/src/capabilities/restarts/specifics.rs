@@ -12,10 +12,9 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     lease: CAPABILITY.profile.lease,
     oracles: ORACLES,
     maps: &[],
-    fleeting_maps: &[],
     copies: &[],
-    fleeting_annotations: &[LAST_RESTART],
     fleeting: Fleeting {
+        annotations: &[LAST_RESTART],
         times: &["lastRestart", "nextRestart"],
         ..Fleeting::NONE
     },

@@ -15,10 +15,12 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     lease: CAPABILITY.profile.lease,
     oracles: ORACLES,
     maps: &["slipway-zones", RESERVATIONS, LOCKS, ZONE_TRACKER],
-    fleeting_maps: &[RESERVATIONS, LOCKS],
     copies: &[],
-    fleeting_annotations: &[LAST_DOWNSCALE],
-    fleeting: Fleeting::NONE,
+    fleeting: Fleeting {
+        annotations: &[LAST_DOWNSCALE],
+        maps: &[RESERVATIONS, LOCKS],
+        ..Fleeting::NONE
+    },
     statuses: &[],
     orders: &[],
     superseded: &[],

@@ -17,10 +17,11 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     lease: LEASE,
     oracles: ORACLES,
     maps: &[PREFIX],
-    fleeting_maps: &[],
     copies: &[],
-    fleeting_annotations: &[UID],
-    fleeting: Fleeting::NONE,
+    fleeting: Fleeting {
+        annotations: &[UID],
+        ..Fleeting::NONE
+    },
     statuses: &[],
     orders: &["configmaps"],
     superseded: &[],

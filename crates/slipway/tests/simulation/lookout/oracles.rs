@@ -13,10 +13,11 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     lease: LEASE,
     oracles: ORACLES,
     maps: &[PREFIX],
-    fleeting_maps: &[],
     copies: &[],
-    fleeting_annotations: &[TAKEN],
-    fleeting: Fleeting::NONE,
+    fleeting: Fleeting {
+        annotations: &[TAKEN],
+        ..Fleeting::NONE
+    },
     statuses: &[],
     orders: &[],
     superseded: &[],
