@@ -56,10 +56,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let on_servers: Vec<&'static OnServers> = servers::ON_SERVERS
         .iter()
         .filter(|tier| tiers.wants(tier.name()) && (!arguments.dist || tier.needs_program()))
-        .filter(|tier| {
-            let is_named = arguments.only.as_deref() == Some(tier.name());
-            is_named || !servers::ASKED_FOR.contains(&tier.name())
-        })
         .collect();
     let why = |tier: &OnServers| why_unavailable(arguments, tier);
     if workspace::is_ci() {

@@ -33,10 +33,8 @@ pub(super) struct OnServers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Delivery {
     None,
-    /// Flux, on the real ones.
-    Flux,
     /// Flux, on the real ones and, with all other programs, on as many embedded ones.
-    FluxEverywhere,
+    Flux,
     /// Flux and Flagger, on both: without them there is nothing to the tier.
     Everything,
     /// Flagger, nginx and Prometheus are told to the tests, which start and end them.
@@ -46,7 +44,7 @@ enum Delivery {
 impl Delivery {
     /// Whether all programs run on embedded servers too, which tests then do not start by themselves.
     fn is_everywhere(self) -> bool {
-        matches!(self, Self::FluxEverywhere | Self::Everything)
+        matches!(self, Self::Flux | Self::Everything)
     }
 }
 
@@ -86,9 +84,6 @@ impl OnServers {
         }
     }
 }
-
-/// Tiers that run only when they are asked for by their whole name: they have not been seen to pass from beginning to end.
-pub(super) const ASKED_FOR: &[&str] = &["end to end, fleet, embedded"];
 
 /// Each has a control plane of its own, so that none sees what another leaves.
 pub(super) const ON_SERVERS: &[OnServers] = &[
@@ -161,16 +156,6 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         is_driven_by_kubectl: true,
         delivery: Delivery::Flux,
         takes: 5,
-    },
-    OnServers {
-        name: "end to end, fleet, embedded",
-        test: "fleet",
-        variable: "SLIPWAY_REAL_FULL",
-        profile: Profile::Full,
-        members: 3,
-        is_driven_by_kubectl: true,
-        delivery: Delivery::FluxEverywhere,
-        takes: 9,
     },
     OnServers {
         name: "end to end, canary",

@@ -159,7 +159,12 @@ fn a_suspended_canary_forgets_nothing_of_the_workload_that_it_named_before() {
     assert_eq!(phase(&stage), "Initialized", "{:#}", status(&stage));
     assert_eq!(status(&stage)["run"], before);
     assert!(is_away(&stage, "web"));
-    stage.patch("Canary", "shop", "web", &json!({"spec": {"suspend": false}}));
+    stage.patch(
+        "Canary",
+        "shop",
+        "web",
+        &json!({"spec": {"suspend": false}}),
+    );
     for _ in 0..10 {
         pass(&mut stage);
     }

@@ -68,7 +68,7 @@ pub(crate) fn columns(runs: Vec<(usize, Measurement)>) -> Vec<Measurement> {
     for (contender, run) in runs {
         let place = (contender, run.server);
         let column = match columns.remove(&place) {
-            Some(earlier) => earlier.with(run),
+            Some(earlier) => earlier.with(&run),
             None => run,
         };
         columns.insert(place, column);
@@ -78,7 +78,7 @@ pub(crate) fn columns(runs: Vec<(usize, Measurement)>) -> Vec<Measurement> {
 
 impl Measurement {
     /// What this run and another of the same contender on the same server come to.
-    fn with(self, other: Self) -> Self {
+    fn with(self, other: &Self) -> Self {
         Self {
             server: self.server,
             contender: self.contender,
@@ -173,16 +173,16 @@ mod tests {
         let cold = run("embedded", "ours", 11, 1);
         let warm = run("embedded", "ours", 10, 2);
         let both = run("embedded", "ours", 10, 2);
-        assert_eq!(cold.clone().with(warm.clone()), both);
-        assert_eq!(warm.with(cold), both, "whichever was first");
+        assert_eq!(cold.clone().with(&warm), both);
+        assert_eq!(warm.with(&cold), both, "whichever was first");
     }
 
     #[test]
     fn a_late_start_in_one_run_is_told() {
         let mut late = run("real", "ours", 1, 1);
         late.started_late = true;
-        assert!(late.clone().with(run("real", "ours", 1, 1)).started_late);
-        assert!(run("real", "ours", 1, 1).with(late).started_late);
+        assert!(late.clone().with(&run("real", "ours", 1, 1)).started_late);
+        assert!(run("real", "ours", 1, 1).with(&late).started_late);
     }
 
     #[test]
