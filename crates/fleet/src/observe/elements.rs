@@ -142,6 +142,11 @@ impl Told {
         self.0.iter().filter_map(readable).collect()
     }
 
+    /// The names of those that [`Told::all`] has: nothing is read for it.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|(one, _)| one.name())
+    }
+
     /// What is told of the sync of this name, as far as it can be read.
     pub fn named(&self, sync: &str) -> Option<SyncStatus> {
         let mut all = self.0.iter();
@@ -324,6 +329,7 @@ mod tests {
         }
         let plain = Told::of(&[&json!({"name": "a", "since": null}), &json!({"name": "b"})]);
         assert_eq!(plain.all().len(), 2);
+        assert!(plain.names().eq(["a", "b"]));
         assert_eq!(plain.named("none"), None);
         let nameless = Told::of(&[
             &json!({"state": "later"}),
@@ -331,5 +337,6 @@ mod tests {
             &json!({"name": 7}),
         ]);
         assert!(nameless.all().is_empty());
+        assert_eq!(nameless.names().next(), None);
     }
 }
