@@ -243,12 +243,7 @@ impl Strategy for CustomStrategy {
     }
 
     fn generation_changed(&self, object: &Value, old: &Value) -> bool {
-        let content = |v: &Value| {
-            let mut map = v.as_object().cloned().unwrap_or_default();
-            map.remove("metadata");
-            map
-        };
-        content(object) != content(old)
+        !content(object).eq(content(old))
     }
 
     fn reset_fields(&self, part: Part) -> Vec<&'static str> {
@@ -325,6 +320,12 @@ impl Strategy for CustomStrategy {
         let cells = self.version(cx).map(|v| v.columns.cells(object, cx.now));
         cells.unwrap_or_default()
     }
+}
+
+/// The fields of an object besides its metadata.
+fn content(object: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    let fields = object.as_object().into_iter();
+    fields.flat_map(|fields| value::all_but(fields, "metadata"))
 }
 
 /// Finalizers that are not qualified by a domain earn a warning.
