@@ -129,6 +129,15 @@ impl VersionRules {
         errors
     }
 
+    /// What is repeated in lists, unless something was before: hardly ever is anything, and then the old object is not looked at.
+    fn repeated(&self, object: &Value, old: &Value) -> FieldErrors {
+        let mut repeated = self.lists(object);
+        if !repeated.is_empty() && !self.lists(old).is_empty() {
+            repeated.clear();
+        }
+        repeated
+    }
+
     fn validate_update(&self, object: &Value, old: &Value) -> FieldErrors {
         let pair = Pair {
             old,
@@ -139,9 +148,7 @@ impl VersionRules {
         self.scale_spec(object, &mut errors);
         self.scale_status(object, &mut errors);
         embedded::validate(self.structural(), object, "", &mut errors);
-        if self.lists(old).is_empty() {
-            errors.extend(self.lists(object));
-        }
+        errors.extend(self.repeated(object, old));
         self.with_rules(errors, object, Some(old))
     }
 
@@ -157,10 +164,7 @@ impl VersionRules {
             errors = check::check(schema, status, "status", pair);
         }
         self.scale_status(object, &mut errors);
-        let repeated = self.lists(object);
-        if !repeated.is_empty() && self.lists(old).is_empty() {
-            errors.extend(repeated);
-        }
+        errors.extend(self.repeated(object, old));
         self.with_rules(errors, object, Some(old))
     }
 }
