@@ -71,7 +71,8 @@ where
 
 /// Serves until nobody asks any more. Says where home is, and then does what it is told: `steady`, `roll` or `follow`.
 pub(crate) fn run(sizes: Sizes) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    // On one thread a write into one cluster would wait for those into all others, which no server of a cluster does.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("starting the servers' runtime")?;
