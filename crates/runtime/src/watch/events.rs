@@ -120,7 +120,7 @@ impl Source {
         else {
             return Err(Error::NoResourceVersion);
         };
-        let mut params = listed(&self.key);
+        let mut params = listed(&self.key).limit(taken.next_page());
         params.continue_token = next;
         let what = (&self.key, self.reads);
         let page = page(&self.listener, what, &params, &mut taken).await;
