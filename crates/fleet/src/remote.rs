@@ -369,8 +369,9 @@ fn assemblage(world: &World, syncs: &[Line<'_>], annotations: &Value) -> Applied
     );
     if let Some(fields) = body.as_object_mut() {
         // There may be hundreds: in what is merged above each would be copied twice more.
-        let syncs: Value = syncs.iter().map(Line::value).collect();
-        let spec = Map::from_iter([("syncs".to_owned(), syncs)]);
+        let mut spec = Map::new();
+        let syncs = syncs.iter().map(Line::value).collect();
+        spec.insert("syncs".to_owned(), Value::Array(syncs));
         fields.insert("spec".to_owned(), Value::Object(spec));
     }
     Applied {
