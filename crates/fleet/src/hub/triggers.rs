@@ -11,6 +11,7 @@ use super::concern::{is_told, miscounted};
 use super::interests::MODULES;
 use super::view::{View, cluster_of, remote, whole};
 use crate::assemblage::KustomizationSeen;
+use crate::observe::assemblage::kubeconfig;
 use crate::observe::kept::Kept;
 use crate::observe::seen::{Assembled, LeafSeen, RemoteSeen, Whole};
 use crate::remote::{Leaf, is_elsewhere};
@@ -20,6 +21,12 @@ use crate::{kinds, work};
 pub(super) fn of_cluster(seen: &Seen) -> Vec<String> {
     let cluster = remote(seen).map(cluster_of);
     let value = cluster.map(|cluster| format!("{}/{cluster}", seen.meta.namespace));
+    value.into_iter().collect()
+}
+
+pub(super) fn of_kubeconfig(seen: &Seen) -> Vec<String> {
+    let named = remote(seen).and_then(kubeconfig);
+    let value = named.map(|name| format!("{}/{name}", seen.meta.namespace));
     value.into_iter().collect()
 }
 
@@ -282,11 +289,9 @@ pub(super) fn meant_by_kubeconfig(meta: &Meta, stores: &Stores) -> Vec<ClusterId
         .into_iter()
         .collect();
     let view = View::new(stores);
-    for remote in view.all_remotes(&meta.namespace) {
-        let object = remote.body().object();
-        if text(object, "/spec/kubeconfigRef/name") == Some(&meta.name) {
-            all.push(work::member(&meta.namespace, cluster_of(object)));
-        }
+    for remote in view.remotes_by_kubeconfig(&meta.namespace, &meta.name) {
+        let cluster = cluster_of(remote.body().object());
+        all.push(work::member(&meta.namespace, cluster));
     }
     all.sort();
     all.dedup();

@@ -11,8 +11,8 @@ use slipway_kernel::store::{Item, Meta, Projection, Seen, Store};
 use slipway_kernel::{ClusterId, Facts, Kind, ObjectRef, Stores};
 
 use super::interests::{
-    CLUSTERS, KUBECONFIGS, MODULES, NAMING, OF_CLUSTER, OF_UID, SYSTEM, VALUES, definition_of,
-    namespace_slot, one_kubeconfig,
+    CLUSTERS, KUBECONFIGS, MODULES, NAMING, OF_CLUSTER, OF_KUBECONFIG, OF_UID, SYSTEM, VALUES,
+    definition_of, namespace_slot, one_kubeconfig,
 };
 use crate::observe::cluster::{self, Registered, registered};
 use crate::observe::seen::{Assembled, Bare, Installed, RemoteSeen, Whole};
@@ -254,6 +254,15 @@ impl<'a> View<'a> {
         let mut all = self.remotes_under(OF_CLUSTER, &format!("{namespace}/{cluster}"));
         all.sort_by_key(|item| item.meta().name != cluster);
         all
+    }
+
+    /// The `RemoteAssemblages` of a namespace that name this kubeconfig.
+    pub(crate) fn remotes_by_kubeconfig(
+        &self,
+        namespace: &str,
+        secret: &str,
+    ) -> Vec<Item<RemoteSeen>> {
+        self.remotes_under(OF_KUBECONFIG, &format!("{namespace}/{secret}"))
     }
 
     /// The `RemoteAssemblages` of a namespace that recorded the cluster of this uid.
