@@ -111,11 +111,8 @@ fn assigning(
 pub(super) fn by_module(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
     let view = View::new(stores);
     let mut keys = module(&view, &kinds::MODULE, meta);
-    let remotes = view.all_remotes(&meta.namespace);
-    for remote in remotes {
-        if mentions(remote.body().kept(), &meta.name) {
-            keys.extend(of_remote(remote.meta(), remote.body().object()));
-        }
+    for remote in view.remotes_naming(&meta.namespace, &meta.name) {
+        keys.extend(of_remote(remote.meta(), remote.body().object()));
     }
     keys
 }
@@ -123,9 +120,8 @@ pub(super) fn by_module(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key>
 pub(super) fn by_bootstrap_module(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
     let view = View::new(stores);
     let mut keys = module(&view, &kinds::BOOTSTRAP_MODULE, meta);
-    for assemblage in view.assemblages(&meta.namespace) {
-        let is_ours = assemblage.body().cluster().is_some();
-        if is_ours && mentions(assemblage.body().kept(), &meta.name) {
+    for assemblage in view.assemblages_naming(&meta.namespace, &meta.name) {
+        if assemblage.body().cluster().is_some() {
             let name = &assemblage.meta().name;
             keys.push(work::at_home(&kinds::ASSEMBLAGE, &meta.namespace, name));
         }
@@ -141,11 +137,6 @@ fn module(view: &View<'_>, kind: &Kind, meta: &Meta) -> Vec<Key> {
         None => rollouts(view, &meta.namespace),
     });
     keys
-}
-
-/// Whether a sync names a module.
-fn mentions(object: &Kept, module: &str) -> bool {
-    object.modules().any(|name| name == module)
 }
 
 /// The Rollouts that own an object.
