@@ -9,6 +9,7 @@ use slipway_kernel::{ClusterId, Key, Kind, Stores};
 
 use super::concern::{is_told, miscounted};
 use super::interests::MODULES;
+use super::objection::record_of;
 use super::view::{View, cluster_of, remote, whole};
 use crate::assemblage::KustomizationSeen;
 use crate::observe::assemblage::kubeconfig;
@@ -18,22 +19,32 @@ use crate::remote::{Leaf, is_elsewhere};
 use crate::render::assignment::Layer;
 use crate::{kinds, work};
 
-pub(super) fn of_cluster(seen: &Seen) -> Vec<String> {
-    let cluster = remote(seen).map(cluster_of);
-    let value = cluster.map(|cluster| format!("{}/{cluster}", seen.meta.namespace));
+/// Where an object is found by something that it says: names are those of its namespace.
+fn found_by(seen: &Seen, said: Option<&str>) -> Vec<String> {
+    let value = said.map(|said| format!("{}/{said}", seen.meta.namespace));
     value.into_iter().collect()
+}
+
+fn assembled(seen: &Seen) -> Option<&Assembled> {
+    let body = seen.body.as_ref().ok()?;
+    body.downcast_ref::<Assembled>()
+}
+
+pub(super) fn of_cluster(seen: &Seen) -> Vec<String> {
+    found_by(seen, remote(seen).map(cluster_of))
 }
 
 pub(super) fn of_kubeconfig(seen: &Seen) -> Vec<String> {
-    let named = remote(seen).and_then(kubeconfig);
-    let value = named.map(|name| format!("{}/{name}", seen.meta.namespace));
-    value.into_iter().collect()
+    found_by(seen, remote(seen).and_then(kubeconfig))
 }
 
 pub(super) fn of_uid(seen: &Seen) -> Vec<String> {
-    let uid = remote(seen).and_then(|object| text(object, "/status/cluster/uid"));
-    let value = uid.map(|uid| format!("{}/{uid}", seen.meta.namespace));
-    value.into_iter().collect()
+    found_by(seen, remote(seen).and_then(record_of))
+}
+
+pub(super) fn of_bootstrap_uid(seen: &Seen) -> Vec<String> {
+    let object = assembled(seen).map(Assembled::object);
+    found_by(seen, object.and_then(record_of))
 }
 
 pub(super) fn of_values(seen: &Seen) -> Vec<String> {
@@ -58,18 +69,12 @@ pub(super) fn naming(seen: &Seen) -> Vec<String> {
 }
 
 pub(super) fn naming_bootstrap_modules(seen: &Seen) -> Vec<String> {
-    let body = seen.body.as_ref().ok();
-    let object = body.and_then(|body| body.downcast_ref::<Assembled>());
-    let named = object.map(|one| named(&seen.meta, one.kept()).collect());
+    let named = assembled(seen).map(|one| named(&seen.meta, one.kept()).collect());
     named.unwrap_or_default()
 }
 
 pub(super) fn naming_cluster(seen: &Seen) -> Vec<String> {
-    let body = seen.body.as_ref().ok();
-    let object = body.and_then(|body| body.downcast_ref::<Assembled>());
-    let cluster = object.and_then(Assembled::cluster);
-    let value = cluster.map(|cluster| format!("{}/{cluster}", seen.meta.namespace));
-    value.into_iter().collect()
+    found_by(seen, assembled(seen).and_then(Assembled::cluster))
 }
 
 /// The modules that syncs name, with their namespace.

@@ -290,6 +290,11 @@ impl<'a> View<'a> {
         self.assemblages_under(OF_CLUSTER, &format!("{namespace}/{cluster}"))
     }
 
+    /// The `Assemblage`s of a namespace that recorded the cluster of this uid.
+    pub(crate) fn assemblages_recording(&self, namespace: &str, uid: &str) -> Vec<Item<Assembled>> {
+        self.assemblages_under(OF_UID, &format!("{namespace}/{uid}"))
+    }
+
     /// The `Assemblage`s that are found under this value.
     fn assemblages_under(&self, index: &'static str, value: &str) -> Vec<Item<Assembled>> {
         let (stores, kind) = (self.stores, &kinds::ASSEMBLAGE);
