@@ -233,6 +233,21 @@ pub trait Strategy: Debug + Send + Sync {
         cx: &Context<'_>,
     ) -> FieldErrors;
 
+    /// Judges an update, and gives what the client is to be warned of if it is let through. Who finds out both together does it here.
+    fn judge_update(
+        &self,
+        part: Part,
+        object: &Value,
+        old: &Value,
+        cx: &Context<'_>,
+    ) -> (FieldErrors, Vec<String>) {
+        let errors = self.validate_update(part, object, old, cx);
+        if !errors.is_empty() {
+            return (errors, Vec::new());
+        }
+        (errors, self.warnings(object, Some(old), cx))
+    }
+
     /// Warnings for the client (`Warning: 299`), on create (`old` is none) and update.
     fn warnings(&self, _object: &Value, _old: Option<&Value>, _cx: &Context<'_>) -> Vec<String> {
         Vec::new()

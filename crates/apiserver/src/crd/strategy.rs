@@ -81,9 +81,13 @@ impl VersionRules {
         mut errors: FieldErrors,
         object: &Value,
         old: Option<&Value>,
-    ) -> FieldErrors {
+    ) -> Verdict {
+        let only = |errors| Verdict {
+            errors,
+            ..Verdict::default()
+        };
         let Some(rules) = self.compiled.rules() else {
-            return errors;
+            return only(errors);
         };
         let blocked = errors.iter().any(|e| {
             matches!(
@@ -98,10 +102,11 @@ impl VersionRules {
         if blocked {
             let why = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
             errors.push(FieldError::invalid(NO_PATH, &Value::Null, why));
-        } else {
-            errors.extend(rules.run(self.structural(), object, old, "").errors);
+            return only(errors);
         }
-        errors
+        let mut verdict = rules.run(self.structural(), object, old, "");
+        errors.append(&mut verdict.errors);
+        Verdict { errors, ..verdict }
     }
 
     fn scale_spec(&self, object: &Value, errors: &mut FieldErrors) {
@@ -138,7 +143,7 @@ impl VersionRules {
         repeated
     }
 
-    fn validate_update(&self, object: &Value, old: &Value) -> FieldErrors {
+    fn judge_update(&self, object: &Value, old: &Value) -> Verdict {
         let pair = Pair {
             old,
             new: object,
@@ -152,7 +157,7 @@ impl VersionRules {
         self.with_rules(errors, object, Some(old))
     }
 
-    fn validate_status(&self, object: &Value, old: &Value) -> FieldErrors {
+    fn judge_status(&self, object: &Value, old: &Value) -> Verdict {
         let mut errors = FieldErrors::new();
         let schema = self.structural().property("status");
         if let (Some(status), Some(schema)) = (object.get("status"), schema) {
@@ -182,6 +187,14 @@ impl CustomStrategy {
     fn any_status(&self) -> bool {
         self.versions.values().any(|v| v.status)
     }
+
+    fn judge(&self, part: Part, object: &Value, old: &Value, cx: &Context<'_>) -> Verdict {
+        match (self.version(cx), part) {
+            (None, _) => Verdict::default(),
+            (Some(version), Part::Status) => version.judge_status(object, old),
+            (Some(version), Part::Main | Part::Scale) => version.judge_update(object, old),
+        }
+    }
 }
 
 impl Strategy for CustomStrategy {
@@ -206,7 +219,7 @@ impl Strategy for CustomStrategy {
         version.scale_status(object, &mut errors);
         embedded::validate(version.structural(), object, "", &mut errors);
         errors.extend(version.lists(object));
-        version.with_rules(errors, object, None)
+        version.with_rules(errors, object, None).errors
     }
 
     fn prepare_update(&self, part: Part, object: &mut Value, old: &Value, cx: &Context<'_>) {
@@ -227,11 +240,21 @@ impl Strategy for CustomStrategy {
         old: &Value,
         cx: &Context<'_>,
     ) -> FieldErrors {
-        match (self.version(cx), part) {
-            (None, _) => FieldErrors::new(),
-            (Some(version), Part::Status) => version.validate_status(object, old),
-            (Some(version), Part::Main | Part::Scale) => version.validate_update(object, old),
-        }
+        self.judge(part, object, old, cx).errors
+    }
+
+    /// Its rules are run once for both.
+    fn judge_update(
+        &self,
+        part: Part,
+        object: &Value,
+        old: &Value,
+        cx: &Context<'_>,
+    ) -> (FieldErrors, Vec<String>) {
+        let Verdict { errors, tolerated } = self.judge(part, object, old, cx);
+        let mut warnings = finalizer_warnings(object, Some(old));
+        warnings.extend(tolerated.iter().map(ToString::to_string));
+        (errors, warnings)
     }
 
     fn warnings(&self, object: &Value, old: Option<&Value>, cx: &Context<'_>) -> Vec<String> {

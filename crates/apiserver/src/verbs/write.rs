@@ -47,21 +47,19 @@ pub(super) fn judge(ex: &Exchange<'_>, name: &str, errors: &[FieldError]) -> Out
     Err(Box::new(field::invalid(group, ex.kind(), name, errors)))
 }
 
-/// Errors of an update of `part`.
-pub(super) fn update_errors(
+/// Errors of an update of `part`, and what the client is to be warned of if there are none.
+pub(super) fn judged_update(
     ex: &Exchange<'_>,
     part: Part,
     new: &Value,
     old: &Value,
-) -> FieldErrors {
+) -> (FieldErrors, Vec<String>) {
     let mut errors = meta::validate_update(new, old);
     errors.extend(meta::validate_update_again(&ex.resource, part, new, old));
-    errors.extend(
-        ex.resource
-            .strategy
-            .validate_update(part, new, old, &ex.context()),
-    );
-    errors
+    let strategy = &ex.resource.strategy;
+    let (found, warnings) = strategy.judge_update(part, new, old, &ex.context());
+    errors.extend(found);
+    (errors, warnings)
 }
 
 /// Makes an object's generation right after an update of `part`.
