@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::authenticate::User;
 use crate::field::FieldErrors;
 use crate::schema::Schema;
+use crate::store::Stored;
 use crate::table::Column;
 
 /// Names of a resource, as discovery shows them.
@@ -126,6 +127,11 @@ impl Resource {
     /// Whether the stored form is the one that is served.
     pub fn as_is(&self) -> bool {
         self.stored_in.is_none() && self.strategy.stored_as_is()
+    }
+
+    /// Whether an object is served as it is stored: also one that has all that would be filled in.
+    pub fn serves_as_is(&self, stored: &Stored) -> bool {
+        self.as_is() || (self.stored_in.is_none() && stored.has(self.strategy.defaults()))
     }
 
     /// The stored form of an object in `version`.
@@ -338,6 +344,17 @@ pub trait Strategy: Debug + Send + Sync {
     /// [`Strategy::to_storage`] convert.
     fn stored_as_is(&self) -> bool {
         true
+    }
+
+    /// The number of what is filled in where an object is read, if that is all that is done to it then; else 0. What is filled in
+    /// otherwise has another number.
+    fn defaults(&self) -> u64 {
+        0
+    }
+
+    /// Whether an object has all that would be filled in.
+    fn has_defaults(&self, _object: &Value) -> bool {
+        false
     }
 
     /// From the stored form to the one of `version`.

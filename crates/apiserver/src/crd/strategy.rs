@@ -318,6 +318,19 @@ impl Strategy for CustomStrategy {
                 .any(|v| v.structural().has_defaults())
     }
 
+    fn defaults(&self) -> u64 {
+        let mut versions = self.versions.values();
+        match (versions.next(), versions.next()) {
+            (Some(only), None) => only.compiled.number,
+            _ => 0,
+        }
+    }
+
+    fn has_defaults(&self, object: &Value) -> bool {
+        let mut versions = self.versions.values();
+        versions.all(|version| prune::is_complete(version.schema().view(), object))
+    }
+
     fn from_storage(&self, object: &mut Value, version: &str) {
         // Defaults of the stored version are filled in when an object is read, those of others are not.
         if let Some(storage) = self.versions.get(&self.storage) {
