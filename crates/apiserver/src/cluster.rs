@@ -269,7 +269,13 @@ impl Cluster {
 
     /// Encodes an object of `resource` for the store.
     pub(crate) fn encode(resource: &Resource, object: &Value, version: u64) -> Stored {
-        let fields = resource.strategy.fields(object, &resource.storage_version);
-        Stored::encode(object, version, &fields)
+        let strategy = &resource.strategy;
+        let fields = strategy.fields(object, &resource.storage_version);
+        let stored = Stored::encode(object, version, &fields);
+        // What lacks nothing is served as it is, and need not be read for that.
+        if !resource.as_is() && strategy.defaults() != 0 && strategy.has_defaults(object) {
+            return stored.with(strategy.defaults());
+        }
+        stored
     }
 }

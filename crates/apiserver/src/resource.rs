@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::authenticate::User;
 use crate::field::FieldErrors;
 use crate::schema::Schema;
+use crate::store::Stored;
 use crate::table::Column;
 
 /// Names of a resource, as discovery shows them.
@@ -128,6 +129,11 @@ impl Resource {
         self.stored_in.is_none() && self.strategy.stored_as_is()
     }
 
+    /// Whether an object is served as it is stored: also one that has all that would be filled in.
+    pub fn serves_as_is(&self, stored: &Stored) -> bool {
+        self.as_is() || (self.stored_in.is_none() && stored.has(self.strategy.defaults()))
+    }
+
     /// The stored form of an object in `version`.
     pub fn to_storage(&self, object: &Value, version: &str) -> Value {
         let mut object = match self.stored_in {
@@ -233,6 +239,21 @@ pub trait Strategy: Debug + Send + Sync {
         cx: &Context<'_>,
     ) -> FieldErrors;
 
+    /// Judges an update, and gives what the client is to be warned of if it is let through. Who finds out both together does it here.
+    fn judge_update(
+        &self,
+        part: Part,
+        object: &Value,
+        old: &Value,
+        cx: &Context<'_>,
+    ) -> (FieldErrors, Vec<String>) {
+        let errors = self.validate_update(part, object, old, cx);
+        if !errors.is_empty() {
+            return (errors, Vec::new());
+        }
+        (errors, self.warnings(object, Some(old), cx))
+    }
+
     /// Warnings for the client (`Warning: 299`), on create (`old` is none) and update.
     fn warnings(&self, _object: &Value, _old: Option<&Value>, _cx: &Context<'_>) -> Vec<String> {
         Vec::new()
@@ -323,6 +344,17 @@ pub trait Strategy: Debug + Send + Sync {
     /// [`Strategy::to_storage`] convert.
     fn stored_as_is(&self) -> bool {
         true
+    }
+
+    /// The number of what is filled in where an object is read, if that is all that is done to it then; else 0. What is filled in
+    /// otherwise has another number.
+    fn defaults(&self) -> u64 {
+        0
+    }
+
+    /// Whether an object has all that would be filled in.
+    fn has_defaults(&self, _object: &Value) -> bool {
+        false
     }
 
     /// From the stored form to the one of `version`.

@@ -37,6 +37,14 @@ pub fn map<'a>(value: &'a Value, path: &str) -> Option<&'a Map<String, Value>> {
     at(value, path).and_then(Value::as_object)
 }
 
+/// The fields of an object but for one.
+pub fn all_but<'a>(
+    fields: &'a Map<String, Value>,
+    left: &'a str,
+) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    fields.iter().filter(move |(name, _)| *name != left)
+}
+
 /// Whether something other than `null` stands at `path`.
 pub fn has(value: &Value, path: &str) -> bool {
     at(value, path).is_some_and(|v| !v.is_null())

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use slipway_api::fleet::assemblage::{AssemblageStatus, SyncState, SyncStatus};
 use slipway_api::fleet::names::COPIED_FOR;
 use slipway_api::fleet::sync::NamedSync;
@@ -361,13 +361,19 @@ fn made(world: &World) -> Vec<Applied> {
 }
 
 fn assemblage(world: &World, syncs: &[Line<'_>], annotations: &Value) -> Applied {
-    let syncs: Vec<Value> = syncs.iter().map(Line::value).collect();
-    let (object, body) = crate::render::object(
+    let (object, mut body) = crate::render::object(
         kinds::ASSEMBLAGE,
         &world.namespace,
         &world.name,
-        &json!({"metadata": {"annotations": annotations}, "spec": {"syncs": syncs}}),
+        &json!({"metadata": {"annotations": annotations}}),
     );
+    if let Some(fields) = body.as_object_mut() {
+        // There may be hundreds: in what is merged above each would be copied twice more.
+        let mut spec = Map::new();
+        let syncs = syncs.iter().map(Line::value).collect();
+        spec.insert("syncs".to_owned(), Value::Array(syncs));
+        fields.insert("spec".to_owned(), Value::Object(spec));
+    }
     Applied {
         object,
         manager: FIELD_MANAGER.to_owned(),

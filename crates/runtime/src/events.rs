@@ -213,7 +213,8 @@ mod tests {
         let long = event(&"n".repeat(253), &"ä".repeat(2_000));
         assert_eq!(name(&long).len(), 253);
         let wanted = render(&long, "toy", "r", Timestamp::UNIX_EPOCH);
-        let note = wanted.body.unwrap()["note"].as_str().unwrap().len();
+        let body: serde_json::Value = serde_json::from_slice(&wanted.body.unwrap()).unwrap();
+        let note = body["note"].as_str().unwrap().len();
         assert_eq!(note, LONGEST_NOTE);
     }
 }

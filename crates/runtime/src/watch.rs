@@ -175,8 +175,8 @@ pub(crate) const RETRY: Duration = BACKOFF.most;
 /// A watch that is not refused within this time is open.
 const STREAMS: Duration = Duration::from_secs(10);
 
-/// Objects in one answer to a list. What is not kept of them is let go before the next ones come: whole objects take ten
-/// times the room of what is.
+/// Objects in one answer to a list, unless they are large ([`Bounds`]). What is not kept of them is let go before the next ones come: whole
+/// objects take ten times the room of what is.
 const PAGE: u32 = 50;
 
 /// The server ends a watch after this time; five seconds later it counts as silent.

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::compare::compare;
 use super::fields::field_set;
+use super::merge::merge;
 use super::owners::Owners;
 use super::step::{Item, Step, same};
 use super::tests::widget;
@@ -160,6 +161,8 @@ proptest! {
         prop_assert_eq!(a.intersection(&b), b.intersection(&a));
         prop_assert_eq!(a.difference(&b).union(&a.intersection(&b)), a.clone());
         prop_assert!(a.difference(&b).intersection(&b).is_empty());
+        prop_assert_eq!(a.is_within(&b), a.difference(&b).is_empty());
+        prop_assert!(a.is_within(&a.union(&b)));
         prop_assert_eq!(a.outside(&b).difference(&a.difference(&b)), Set::default());
         for path in a.paths() {
             prop_assert!(a.has(&path));
@@ -192,6 +195,30 @@ proptest! {
         let live = applied(None, &a, "a");
         let once = applied(Some(&live), &b, "b");
         prop_assert_eq!(applied(Some(&once), &b, "b"), once);
+    }
+
+    /// So it is not pruned then.
+    #[test]
+    fn nothing_goes_when_all_that_was_applied_is_applied_again(a in any_spec(), b in any_spec(), c in any_spec()) {
+        let live = applied(Some(&applied(None, &a, "a")), &b, "b");
+        let more: Map<String, Value> = c.into_iter().chain(b).collect();
+        let mut owners = Owners::decode(&live).unwrap();
+        let (live, more) = (without_entries(&live), config(&more));
+        let schema = widget();
+        let place = Place::root(&schema);
+        let merged = merge(place, &live, &more);
+        let claimed = Entry {
+            api_version: "applyx.dev/v1".to_owned(),
+            time: None,
+            fields: field_set(place, &more),
+        };
+        let owner = owner("b", Operation::Apply);
+        let identity = Identity::of(&owner, owner.manager, Operation::Apply);
+        let last = owners.0.insert(identity, claimed.clone());
+        let last = last.map(|last| last.fields).unwrap_or_default();
+        prop_assert!(last.is_within(&claimed.fields));
+        let ground = Ground { place, reset: &Set::default(), others: &[] };
+        prop_assert_eq!(ground.prune(&merged, &owners, &last), merged);
     }
 
     #[test]

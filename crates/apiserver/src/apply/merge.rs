@@ -49,10 +49,13 @@ fn merge_fields(
     live: Option<&Map<String, Value>>,
     config: Option<&Map<String, Value>>,
 ) -> Value {
-    let mut out = live.cloned().unwrap_or_default();
+    let is_merged = |name: &String| config.is_some_and(|config| config.contains_key(name));
+    let rest = live.into_iter().flatten();
+    let rest = rest.filter(|(name, _)| !is_merged(name));
+    let mut out: Map<String, Value> = rest.map(|(name, v)| (name.clone(), v.clone())).collect();
     for (name, value) in config.into_iter().flatten() {
-        let merged = merge_at(place.child(name), out.get(name), value);
-        out.insert(name.clone(), merged);
+        let before = live.and_then(|live| live.get(name));
+        out.insert(name.clone(), merge_at(place.child(name), before, value));
     }
     Value::Object(out)
 }

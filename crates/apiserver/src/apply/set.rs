@@ -123,6 +123,14 @@ impl Set {
         })
     }
 
+    /// Whether all that is in this set is in the other.
+    pub(super) fn is_within(&self, other: &Set) -> bool {
+        self.steps().all(|(step, member, below)| {
+            let has_it = !member || other.has_step(step);
+            has_it && below.is_within(other.below(step))
+        })
+    }
+
     /// Takes out what is in the other; paths below a path of the other stay.
     pub(super) fn remove(&mut self, other: &Set) {
         if self.meets(other) {

@@ -3,6 +3,7 @@
 //! Nodes, limits and rules are made when the first object of a kind needs them. Until then a definition is no more than
 //! its text: a cluster has many that nobody uses.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
@@ -16,12 +17,17 @@ use crate::shelf::{Kept, Shelf};
 /// All schemas that are in use, by their JSON; that of a version without a schema is empty.
 static SCHEMAS: Shelf<Arc<str>, Compiled> = Shelf::new();
 
+/// How many there have been.
+static COUNT: AtomicU64 = AtomicU64::new(0);
+
 /// One of them.
 pub(super) type Shared = Arc<Kept<Arc<str>, Compiled>>;
 
 /// A compiled schema.
 #[derive(Debug)]
 pub(super) struct Compiled {
+    /// No other one has this number, whatever became of that, and it is not 0.
+    pub(super) number: u64,
     /// Decodes, prunes, defaults and publishes.
     pub(super) schema: Schema,
     structural: OnceLock<Structural>,
@@ -39,6 +45,7 @@ pub(super) fn compiled(openapi: Option<&Value>) -> Shared {
             None => build::anything(),
         };
         let compiled = Compiled {
+            number: COUNT.fetch_add(1, Ordering::Relaxed) + 1,
             schema,
             structural: OnceLock::new(),
             rules: OnceLock::new(),

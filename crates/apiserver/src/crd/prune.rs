@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::embedded;
 use crate::schema::{Schema, View};
+use crate::value;
 
 /// Fields that every whole object has, named in its schema or not.
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
@@ -189,6 +190,43 @@ pub fn default(schema: View<'_>, value: &mut Value) {
     }
 }
 
+/// Whether [`default`] would change nothing of an object whose metadata is left out.
+pub fn is_complete(schema: View<'_>, object: &Value) -> bool {
+    let fields = object.as_object();
+    fields.is_some_and(|fields| has_all(schema, fields, "metadata"))
+}
+
+fn has_all(schema: View<'_>, map: &Map<String, Value>, left: &str) -> bool {
+    let mut fields = schema.fields();
+    let is_there = fields.all(|(name, field, child)| {
+        let found = map.get(name);
+        let is_filled = found.is_some_and(|v| !v.is_null() || child.node.nullable);
+        field.default.is_none() || is_filled || name == left
+    });
+    let mut below = value::all_but(map, left);
+    is_there
+        && below.all(|(key, below)| match (schema.field(key), schema.values()) {
+            (Some((_, child)), _) => is_whole(child, below),
+            (None, Some(values)) => is_item_whole(values, below),
+            (None, None) => true,
+        })
+}
+
+fn is_whole(schema: View<'_>, value: &Value) -> bool {
+    match value {
+        Value::Object(map) => has_all(schema, map, ""),
+        Value::Array(list) => schema
+            .items()
+            .is_none_or(|items| list.iter().all(|item| is_item_whole(items, item))),
+        _ => true,
+    }
+}
+
+/// The same of what something may stand in for where it is `null`.
+fn is_item_whole(schema: View<'_>, value: &Value) -> bool {
+    (!value.is_null() || schema.node.nullable) && is_whole(schema, value)
+}
+
 /// Writes floats that are whole numbers as whole numbers, as a round trip through Go's JSON does. To be called after
 /// validation, which still tells `2.0` from `2`, and before anyone sees the object.
 pub fn normalise_numbers(value: &mut Value) {
@@ -282,6 +320,29 @@ mod tests {
             object,
             json!({"spec":{"nuld":"d","def":"dd","o":{"p":"q"}}})
         );
+    }
+
+    #[test]
+    fn an_object_is_complete_if_there_is_nothing_to_fill_in() {
+        let whole = json!({"metadata":{},"spec":{"nuld":null,"def":"x","lm":[{"name":"a","p":1}],"o":{"p":""}}});
+        let less = [
+            json!({"spec":{"nuld":"d","def":null,"o":{"p":"q"}}}),
+            json!({"spec":{"nuld":"d","def":"x","o":{}}}),
+            json!({"spec":{"def":"x","o":{"p":"q"}}}),
+            json!({"spec":{"nuld":"d","def":"x","lm":[{"name":"a"}],"o":{"p":"q"}}}),
+            json!({"spec":{}}),
+        ];
+        let schema = schema();
+        let all = less.into_iter().map(|one| (one, false));
+        for (object, is_whole) in all.chain([(whole, true)]) {
+            assert_eq!(is_complete(schema.view(), &object), is_whole, "{object}");
+            let mut filled = object.clone();
+            default(schema.view(), &mut filled);
+            assert_eq!(filled == object, is_whole, "{object}");
+            assert!(is_complete(schema.view(), &filled), "{filled}");
+        }
+        assert!(is_complete(schema.view(), &json!({"spec":7,"other":{}})));
+        assert!(!is_complete(schema.view(), &json!("no object")));
     }
 
     #[test]

@@ -81,9 +81,13 @@ impl VersionRules {
         mut errors: FieldErrors,
         object: &Value,
         old: Option<&Value>,
-    ) -> FieldErrors {
+    ) -> Verdict {
+        let only = |errors| Verdict {
+            errors,
+            ..Verdict::default()
+        };
         let Some(rules) = self.compiled.rules() else {
-            return errors;
+            return only(errors);
         };
         let blocked = errors.iter().any(|e| {
             matches!(
@@ -98,10 +102,11 @@ impl VersionRules {
         if blocked {
             let why = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
             errors.push(FieldError::invalid(NO_PATH, &Value::Null, why));
-        } else {
-            errors.extend(rules.run(self.structural(), object, old, "").errors);
+            return only(errors);
         }
-        errors
+        let mut verdict = rules.run(self.structural(), object, old, "");
+        errors.append(&mut verdict.errors);
+        Verdict { errors, ..verdict }
     }
 
     fn scale_spec(&self, object: &Value, errors: &mut FieldErrors) {
@@ -129,7 +134,16 @@ impl VersionRules {
         errors
     }
 
-    fn validate_update(&self, object: &Value, old: &Value) -> FieldErrors {
+    /// What is repeated in lists, unless something was before: hardly ever is anything, and then the old object is not looked at.
+    fn repeated(&self, object: &Value, old: &Value) -> FieldErrors {
+        let mut repeated = self.lists(object);
+        if !repeated.is_empty() && !self.lists(old).is_empty() {
+            repeated.clear();
+        }
+        repeated
+    }
+
+    fn judge_update(&self, object: &Value, old: &Value) -> Verdict {
         let pair = Pair {
             old,
             new: object,
@@ -139,13 +153,11 @@ impl VersionRules {
         self.scale_spec(object, &mut errors);
         self.scale_status(object, &mut errors);
         embedded::validate(self.structural(), object, "", &mut errors);
-        if self.lists(old).is_empty() {
-            errors.extend(self.lists(object));
-        }
+        errors.extend(self.repeated(object, old));
         self.with_rules(errors, object, Some(old))
     }
 
-    fn validate_status(&self, object: &Value, old: &Value) -> FieldErrors {
+    fn judge_status(&self, object: &Value, old: &Value) -> Verdict {
         let mut errors = FieldErrors::new();
         let schema = self.structural().property("status");
         if let (Some(status), Some(schema)) = (object.get("status"), schema) {
@@ -157,10 +169,7 @@ impl VersionRules {
             errors = check::check(schema, status, "status", pair);
         }
         self.scale_status(object, &mut errors);
-        let repeated = self.lists(object);
-        if !repeated.is_empty() && self.lists(old).is_empty() {
-            errors.extend(repeated);
-        }
+        errors.extend(self.repeated(object, old));
         self.with_rules(errors, object, Some(old))
     }
 }
@@ -177,6 +186,14 @@ impl CustomStrategy {
 
     fn any_status(&self) -> bool {
         self.versions.values().any(|v| v.status)
+    }
+
+    fn judge(&self, part: Part, object: &Value, old: &Value, cx: &Context<'_>) -> Verdict {
+        match (self.version(cx), part) {
+            (None, _) => Verdict::default(),
+            (Some(version), Part::Status) => version.judge_status(object, old),
+            (Some(version), Part::Main | Part::Scale) => version.judge_update(object, old),
+        }
     }
 }
 
@@ -202,7 +219,7 @@ impl Strategy for CustomStrategy {
         version.scale_status(object, &mut errors);
         embedded::validate(version.structural(), object, "", &mut errors);
         errors.extend(version.lists(object));
-        version.with_rules(errors, object, None)
+        version.with_rules(errors, object, None).errors
     }
 
     fn prepare_update(&self, part: Part, object: &mut Value, old: &Value, cx: &Context<'_>) {
@@ -223,11 +240,21 @@ impl Strategy for CustomStrategy {
         old: &Value,
         cx: &Context<'_>,
     ) -> FieldErrors {
-        match (self.version(cx), part) {
-            (None, _) => FieldErrors::new(),
-            (Some(version), Part::Status) => version.validate_status(object, old),
-            (Some(version), Part::Main | Part::Scale) => version.validate_update(object, old),
-        }
+        self.judge(part, object, old, cx).errors
+    }
+
+    /// Its rules are run once for both.
+    fn judge_update(
+        &self,
+        part: Part,
+        object: &Value,
+        old: &Value,
+        cx: &Context<'_>,
+    ) -> (FieldErrors, Vec<String>) {
+        let Verdict { errors, tolerated } = self.judge(part, object, old, cx);
+        let mut warnings = finalizer_warnings(object, Some(old));
+        warnings.extend(tolerated.iter().map(ToString::to_string));
+        (errors, warnings)
     }
 
     fn warnings(&self, object: &Value, old: Option<&Value>, cx: &Context<'_>) -> Vec<String> {
@@ -243,12 +270,7 @@ impl Strategy for CustomStrategy {
     }
 
     fn generation_changed(&self, object: &Value, old: &Value) -> bool {
-        let content = |v: &Value| {
-            let mut map = v.as_object().cloned().unwrap_or_default();
-            map.remove("metadata");
-            map
-        };
-        content(object) != content(old)
+        !content(object).eq(content(old))
     }
 
     fn reset_fields(&self, part: Part) -> Vec<&'static str> {
@@ -296,6 +318,19 @@ impl Strategy for CustomStrategy {
                 .any(|v| v.structural().has_defaults())
     }
 
+    fn defaults(&self) -> u64 {
+        let mut versions = self.versions.values();
+        match (versions.next(), versions.next()) {
+            (Some(only), None) => only.compiled.number,
+            _ => 0,
+        }
+    }
+
+    fn has_defaults(&self, object: &Value) -> bool {
+        let mut versions = self.versions.values();
+        versions.all(|version| prune::is_complete(version.schema().view(), object))
+    }
+
     fn from_storage(&self, object: &mut Value, version: &str) {
         // Defaults of the stored version are filled in when an object is read, those of others are not.
         if let Some(storage) = self.versions.get(&self.storage) {
@@ -325,6 +360,12 @@ impl Strategy for CustomStrategy {
         let cells = self.version(cx).map(|v| v.columns.cells(object, cx.now));
         cells.unwrap_or_default()
     }
+}
+
+/// The fields of an object besides its metadata.
+fn content(object: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    let fields = object.as_object().into_iter();
+    fields.flat_map(|fields| value::all_but(fields, "metadata"))
 }
 
 /// Finalizers that are not qualified by a domain earn a warning.

@@ -238,12 +238,13 @@ impl Structural {
         if &*self.list_type != "map" || !item.is_object() {
             return None;
         }
-        let key = |v: &Value| -> Vec<Option<Value>> {
-            self.map_keys.iter().map(|k| v.get(k).cloned()).collect()
+        // With each write each item of a list is looked for among all of another one: nothing is copied for that.
+        let has_keys = |other: &Value| {
+            let mut keys = self.map_keys.iter();
+            keys.all(|key| other.get(key) == item.get(key))
         };
-        let wanted = key(item);
         old.iter()
-            .find(|candidate| candidate.is_object() && key(candidate) == wanted)
+            .find(|candidate| candidate.is_object() && has_keys(candidate))
     }
 }
 

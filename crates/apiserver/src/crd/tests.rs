@@ -404,6 +404,13 @@ fn updates_see_the_old_value_and_tolerate_what_did_not_change() {
         warnings[0],
         "spec.celi: Invalid value: 9: failed rule: self < 5"
     );
+    let judged = r.strategy.judge_update(
+        Part::Main,
+        &widget(&json!({"celi":9,"e":"A"})),
+        &widget(&json!({"celi":9})),
+        &cx(),
+    );
+    assert_eq!(judged, (Vec::new(), warnings), "both at once");
 }
 
 #[test]

@@ -57,6 +57,8 @@ pub struct Stored {
     pub header: Arc<Header>,
     /// The JSON object without `apiVersion` and `kind`.
     pub text: Text,
+    /// The number of the defaults of which it lacks none ([`Stored::has`]); 0 if that is not known.
+    defaults: u64,
 }
 
 impl Stored {
@@ -66,7 +68,19 @@ impl Stored {
             version,
             header: Arc::new(Header::of(object, fields)),
             text: Text::of(object, version),
+            defaults: 0,
         }
+    }
+
+    /// The same, which lacks none of the defaults of this number.
+    #[must_use]
+    pub(crate) fn with(self, defaults: u64) -> Self {
+        Self { defaults, ..self }
+    }
+
+    /// Whether it is known to lack none of the defaults of this number.
+    pub(crate) fn has(&self, defaults: u64) -> bool {
+        defaults != 0 && self.defaults == defaults
     }
 
     /// The same, of an object that many clusters have, each created at another moment.
@@ -83,6 +97,7 @@ impl Stored {
             version: self.version,
             header: self.header.clone(),
             text: self.text.created(moment),
+            defaults: self.defaults,
         }
     }
 
@@ -93,6 +108,7 @@ impl Stored {
             version,
             header: self.header.clone(),
             text: Text::of(&self.decode(), version),
+            defaults: self.defaults,
         }
     }
 

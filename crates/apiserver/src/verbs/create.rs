@@ -1,5 +1,6 @@
 //! Creating an object.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -207,7 +208,7 @@ fn store(
             });
         match (result, prefix) {
             (Ok(stored), _) => {
-                write::after(ex, &stored, stored_form);
+                write::after(ex, &stored, Cow::Owned(stored_form));
                 return Ok(Created::Stored(stored));
             }
             (Err(Refused::Exists), Some(prefix)) if attempt < NAME_ATTEMPTS => {

@@ -83,8 +83,12 @@ fn patched(
         ex.resource.strategy.default(&mut object, &ex.context());
         return Ok((object, settled.warnings));
     }
-    let shown = patched.object.to_string();
-    let refuse = |why: &str| Box::new(patch::undecodable(&shown, why));
+    // What a refusal shows is made anew where there is one, which is seldom.
+    let refuse = |why: &str| {
+        let again = patch::patch(kind, schema, live, &ex.body, validation);
+        let shown = again.map(|patched| patched.object.to_string());
+        Box::new(patch::undecodable(&shown.unwrap_or_default(), why))
+    };
     let mut strict = patched.complaints;
     let (new, unknown) = ex.shape(patched.object).map_err(|why| refuse(&why))?;
     strict.extend(unknown);

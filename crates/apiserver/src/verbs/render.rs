@@ -16,7 +16,7 @@ pub(super) fn object(
     stored: &Stored,
     warnings: Vec<String>,
 ) -> Outcome<Reply> {
-    if ex.form.transform.is_none() && ex.resource.as_is() {
+    if ex.form.transform.is_none() && ex.resource.serves_as_is(stored) {
         let mut out = Vec::with_capacity(stored.text.len() + 64);
         stored.write_as(&ex.api_version(), ex.kind(), &mut out);
         return Ok(Reply {
@@ -165,7 +165,7 @@ fn plain_list(ex: &Exchange<'_>, snapshot: &Snapshot, metadata: &Value) -> Vec<u
             out.push(b',');
         }
         // Items of built-in lists carry no kind; items of custom lists do.
-        match (ex.resource.custom, ex.resource.as_is()) {
+        match (ex.resource.custom, ex.resource.serves_as_is(stored)) {
             (true, true) => stored.write_as(&ex.api_version(), ex.kind(), &mut out),
             (true, false) => out.extend_from_slice(decode(ex, stored).to_string().as_bytes()),
             (false, true) => stored.text.write(&mut out),

@@ -170,13 +170,9 @@ pub(super) async fn change_object(
             &mut seen,
         )
         .await?;
-        let mut new = prepare(ex, change.part, new, &old)?;
+        let (mut new, mut told) = prepare(ex, change.part, new, &old)?;
         apply::keep_times(&old, &mut new);
-        seen.extend(
-            ex.resource
-                .strategy
-                .warnings(&new, Some(&old), &ex.context()),
-        );
+        seen.append(&mut told);
         admit::validate(
             ex,
             admission::Operation::Update,
@@ -264,8 +260,13 @@ fn check_uid(ex: &Exchange<'_>, new: &Value, old: &Value) -> Outcome<()> {
     )))
 }
 
-/// Puts back what this part may not change, and judges the rest.
-fn prepare(ex: &Exchange<'_>, part: Part, mut new: Value, old: &Value) -> Outcome<Value> {
+/// Puts back what this part may not change, and judges the rest. Gives what the client is to be warned of as well.
+fn prepare(
+    ex: &Exchange<'_>,
+    part: Part,
+    mut new: Value,
+    old: &Value,
+) -> Outcome<(Value, Vec<String>)> {
     meta::prepare_update(&mut new, old);
     match ex.target.subresource.as_str() {
         "ephemeralcontainers" => {
@@ -303,13 +304,10 @@ fn prepare(ex: &Exchange<'_>, part: Part, mut new: Value, old: &Value) -> Outcom
     write::bump_generation(ex, part, &mut new, old);
     super::allocate::on_update(ex, &mut new, old)?;
     create::check_kind(ex, &new)?;
-    write::judge(
-        ex,
-        &ex.target.name,
-        &write::update_errors(ex, part, &new, old),
-    )?;
+    let (errors, warnings) = write::judged_update(ex, part, &new, old);
+    write::judge(ex, &ex.target.name, &errors)?;
     super::escalation::check(ex, &new, Some(old))?;
-    Ok(new)
+    Ok((new, warnings))
 }
 
 /// As [`prepare`] for a subresource that has rules of its own.
@@ -319,7 +317,7 @@ fn prepare_by(
     old: &Value,
     prepare: fn(&mut Value, &Value),
     validate: fn(&Value, &Value) -> FieldErrors,
-) -> Outcome<Value> {
+) -> Outcome<(Value, Vec<String>)> {
     prepare(&mut new, old);
     write::bump_generation(ex, Part::Main, &mut new, old);
     let mut errors = meta::validate_update(&new, old);
@@ -331,7 +329,9 @@ fn prepare_by(
     ));
     errors.extend(validate(&new, old));
     write::judge(ex, &ex.target.name, &errors)?;
-    Ok(new)
+    let strategy = &ex.resource.strategy;
+    let warnings = strategy.warnings(&new, Some(old), &ex.context());
+    Ok((new, warnings))
 }
 
 /// Stores the new form; removes the object instead if this was the last finalizer of one that is being deleted.

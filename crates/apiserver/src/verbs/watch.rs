@@ -284,7 +284,7 @@ impl Watch {
 
     async fn send(&mut self, kind: &str, stored: &Stored) -> Result<(), Ended> {
         let api_version = self.resource.api_version(&self.version);
-        if self.transform.is_none() && self.resource.as_is() {
+        if self.transform.is_none() && self.resource.serves_as_is(stored) {
             let mut out = Vec::with_capacity(stored.text.len() + 96);
             out.extend_from_slice(b"{\"type\":\"");
             out.extend_from_slice(kind.as_bytes());

@@ -1,5 +1,7 @@
 //! What create, update, patch and delete share: namespaces, validation, and what follows a write.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::cluster::Cluster;
@@ -47,21 +49,19 @@ pub(super) fn judge(ex: &Exchange<'_>, name: &str, errors: &[FieldError]) -> Out
     Err(Box::new(field::invalid(group, ex.kind(), name, errors)))
 }
 
-/// Errors of an update of `part`.
-pub(super) fn update_errors(
+/// Errors of an update of `part`, and what the client is to be warned of if there are none.
+pub(super) fn judged_update(
     ex: &Exchange<'_>,
     part: Part,
     new: &Value,
     old: &Value,
-) -> FieldErrors {
+) -> (FieldErrors, Vec<String>) {
     let mut errors = meta::validate_update(new, old);
     errors.extend(meta::validate_update_again(&ex.resource, part, new, old));
-    errors.extend(
-        ex.resource
-            .strategy
-            .validate_update(part, new, old, &ex.context()),
-    );
-    errors
+    let strategy = &ex.resource.strategy;
+    let (found, warnings) = strategy.judge_update(part, new, old, &ex.context());
+    errors.extend(found);
+    (errors, warnings)
 }
 
 /// Makes an object's generation right after an update of `part`.
@@ -95,13 +95,18 @@ pub(super) fn to_storage(ex: &Exchange<'_>, object: &Value) -> Value {
 }
 
 /// As [`to_storage`] for an object that is there already: `kept` are the parts that the write leaves alone. They stay
-/// as they are stored, which says more than what the version of the request shows of them.
-pub(super) fn to_storage_over(
+/// as they are stored, which says more than what the version of the request shows of them. Where both forms are one, nothing is copied.
+pub(super) fn to_storage_over<'a>(
     ex: &Exchange<'_>,
-    object: &Value,
+    object: &'a Value,
     live: &Stored,
     kept: &[&str],
-) -> Value {
+) -> Cow<'a, Value> {
+    let resource = &ex.resource;
+    let is_own = resource.custom && resource.stored_in.is_none();
+    if is_own && resource.storage_version == ex.target.version {
+        return Cow::Borrowed(object);
+    }
     let mut form = to_storage(ex, object);
     if ex.is_converted() {
         let live = live.decode();
@@ -109,11 +114,11 @@ pub(super) fn to_storage_over(
             value::copy(&mut form, &live, part);
         }
     }
-    form
+    Cow::Owned(form)
 }
 
 /// What follows a write of `form`: what the server itself makes of it, and derived state.
-pub(super) fn after(ex: &Exchange<'_>, stored: &Stored, form: Value) {
+pub(super) fn after(ex: &Exchange<'_>, stored: &Stored, form: Cow<'_, Value>) {
     if !stored.header.deleting {
         settle(ex, stored, form);
     }
@@ -122,7 +127,7 @@ pub(super) fn after(ex: &Exchange<'_>, stored: &Stored, form: Value) {
 
 /// Gives an object the status that is the server's to give: a second write, as the real server's own controller
 /// makes it.
-fn settle(ex: &Exchange<'_>, stored: &Stored, mut object: Value) {
+fn settle(ex: &Exchange<'_>, stored: &Stored, object: Cow<'_, Value>) {
     let others = || {
         let another = |other: &Stored| other.header.name != stored.header.name;
         let all = ex.cluster.store.list(&ex.bucket(), "", &another);
@@ -135,6 +140,7 @@ fn settle(ex: &Exchange<'_>, stored: &Stored, mut object: Value) {
     if object.get("status") == Some(&status) {
         return;
     }
+    let mut object = object.into_owned();
     // The spec stays as it is: who owns it is no question.
     let spec = value::take(&mut object, "spec");
     let old = object.clone();

@@ -3,8 +3,8 @@
 //! `slipway run --controllers fleet` is alone in its process, and hub and leaves are embedded servers in another one. In each leaf
 //! somebody stands in for the agent and for Flux: whatever is assigned is applied and healthy at once. Measured are memory, the
 //! time until a new process knows all (with the API's own time for lists in it), one incremental rollout over some of the clusters,
-//! the time from a change of an assignment to the switch in its cluster (as people outside see it, the API's own time in it), and
-//! how much the hub writes.
+//! the time from a change of an assignment to the switch in its cluster (as people outside see it, the API's own time in it), how
+//! much of that is between the two writes, where it is the operator's turn, and how much the hub writes.
 
 #[path = "fleet_leaf.rs"]
 mod leaf;
@@ -124,7 +124,11 @@ fn measure(clusters: usize, arguments: &Arguments) -> Result<Figures> {
     let number = |field: &str| number(field).with_context(|| format!("nobody says {field}"));
     let followed = json!({"follow": arguments.changes});
     let delays = asked(&mut servers, &operator, &followed)?;
-    let delays: Vec<f64> = serde_json::from_value(delays).context("reading the delays")?;
+    let delays = |of: &str| -> Result<Vec<f64>> {
+        let found = delays.get(of).cloned().unwrap_or_default();
+        serde_json::from_value(found).with_context(|| format!("reading {of}"))
+    };
+    let (switches, requests) = (delays("switches")?, delays("requests")?);
     Ok(Figures {
         clusters,
         resident: resident.max(operator.resident()?),
@@ -132,8 +136,10 @@ fn measure(clusters: usize, arguments: &Arguments) -> Result<Figures> {
         assigned,
         start,
         rollout: number("seconds")?,
-        p50: percentile(&delays, 50),
-        p99: percentile(&delays, 99),
+        p50: percentile(&switches, 50),
+        p99: percentile(&switches, 99),
+        ours_p50: percentile(&requests, 50),
+        ours_p99: percentile(&requests, 99),
         specs: number("specs")?,
         statuses: number("statuses")?,
         others: number("others")?,

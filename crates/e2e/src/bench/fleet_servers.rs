@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Resource;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
@@ -13,6 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use slipway_apiserver::cluster::Cluster;
+use slipway_apiserver::trace::Record;
 use slipway_e2e::install::printed;
 
 use crate::leaf::{PLACE, api, enlist, object, other, stand_in, written};
@@ -69,7 +71,8 @@ where
 
 /// Serves until nobody asks any more. Says where home is, and then does what it is told: `steady`, `roll` or `follow`.
 pub(crate) fn run(sizes: Sizes) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    // On one thread a write into one cluster would wait for those into all others, which no server of a cluster does.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("starting the servers' runtime")?;
@@ -205,7 +208,7 @@ impl Fleet {
     }
 
     /// Makes changes one after the other, in leaves that are spread over all, and gives in milliseconds how long each took until
-    /// the switch.
+    /// the switch, and how much of that it was the operator's turn.
     async fn follow(&self, changes: usize) -> Result<Value> {
         let mut all = Vec::new();
         for number in 0..changes {
@@ -217,17 +220,24 @@ impl Fleet {
             all.push(tokio::spawn(tokio::time::timeout(GIVEN_UP, followed)));
             tokio::time::sleep(PACE).await;
         }
-        let mut delays = Vec::new();
+        let (mut switches, mut requests) = (Vec::new(), Vec::new());
         for one in all {
-            let delay = one.await?.context("a change was followed by no switch")??;
-            delays.push(delay.as_secs_f64() * 1e3);
+            let (switch, request) = one.await?.context("a change was followed by no switch")??;
+            switches.push(switch.as_secs_f64() * 1e3);
+            requests.push(request.as_secs_f64() * 1e3);
         }
-        Ok(json!(delays))
+        Ok(json!({"switches": switches, "requests": requests}))
     }
 }
 
-/// Assigns another revision to a leaf, and waits until the leaf has it.
-async fn followed(home: Arc<Cluster>, leaf: Arc<Cluster>, revision: String) -> Result<Duration> {
+/// Assigns another revision to a leaf, and waits until the leaf has it. Gives how long that took, and how long it was from when home
+/// had taken the change in until the request for it came in at the leaf: that is without what both take to carry out a write, and with
+/// the way to the operator and from it.
+async fn followed(
+    home: Arc<Cluster>,
+    leaf: Arc<Cluster>,
+    revision: String,
+) -> Result<(Duration, SignedDuration)> {
     let remotes = api(&home, "RemoteAssemblage");
     let syncs = json!([{"name": other(0), "revision": revision}]);
     let spec = json!({"assemblage": {"syncs": syncs}});
@@ -236,6 +246,7 @@ async fn followed(home: Arc<Cluster>, leaf: Arc<Cluster>, revision: String) -> R
     let mut seen = leaf.version();
     let began = Instant::now();
     remotes.patch(leaf.name(), &parameters, &patch).await?;
+    let changed = Timestamp::now();
     let has_it = |assemblage: &Value| {
         let syncs = assemblage.pointer("/spec/syncs").and_then(Value::as_array);
         let mut syncs = syncs.into_iter().flatten();
@@ -244,11 +255,29 @@ async fn followed(home: Arc<Cluster>, leaf: Arc<Cluster>, revision: String) -> R
     loop {
         let next = leaf.next_write();
         let (found, until) = written(&leaf, seen);
-        if found.iter().any(|found| has_it(&found.decode())) {
-            return Ok(began.elapsed());
+        if let Some(found) = found.iter().find(|found| has_it(&found.decode())) {
+            let switch = began.elapsed();
+            let requested = requested(&leaf, found.version).await;
+            return Ok((switch, requested.duration_since(changed)));
         }
         seen = until;
         next.await;
+    }
+}
+
+/// When the request came in that made the assemblage of a leaf this version. It is recorded when it has been answered.
+async fn requested(leaf: &Cluster, version: u64) -> Timestamp {
+    let is_it = |record: &Record| {
+        let (before, after) = record.versions;
+        let is_write = record.verb == "patch" && record.resource.ends_with("/assemblages");
+        is_write && (before + 1..=after).contains(&version)
+    };
+    loop {
+        let records = leaf.trace().records();
+        if let Some(record) = records.iter().rev().find(|record| is_it(record)) {
+            return record.at;
+        }
+        tokio::time::sleep(LOOK).await;
     }
 }
 

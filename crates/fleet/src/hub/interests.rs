@@ -8,7 +8,7 @@ use super::triggers::{
     by_assemblage, by_bootstrap_module, by_cluster, by_kubeconfig, by_kustomization, by_leaf,
     by_made, by_member, by_module, by_one_kubeconfig, by_remote, by_revision, by_source, by_values,
     itself, means_itself, meant_by_kubeconfig, meant_by_remote, naming, naming_bootstrap_modules,
-    naming_cluster, of_cluster, of_uid, of_values,
+    naming_cluster, of_bootstrap_uid, of_cluster, of_kubeconfig, of_uid, of_values,
 };
 use crate::assemblage::{KustomizationSeen, SourceSeen};
 use crate::kinds;
@@ -25,7 +25,10 @@ pub(crate) const COPIED: &str = "copied";
 /// `RemoteAssemblages` by the cluster that they are about; `Assemblages` by the one that they name.
 pub(crate) const OF_CLUSTER: &str = "cluster";
 
-/// `RemoteAssemblages` by the uid of the cluster that they recorded.
+/// `RemoteAssemblages` by the kubeconfig that they name: each of a thousand clusters may have one of Cluster API.
+pub(crate) const OF_KUBECONFIG: &str = "kubeconfig";
+
+/// `RemoteAssemblages`, and `Assemblages`, by the uid of the cluster that they recorded.
 pub(crate) const OF_UID: &str = "uid";
 
 /// Assemblages by the modules that they name, as `namespace/name`; all `RemoteAssemblages` that name any: under [`MODULES`].
@@ -59,12 +62,14 @@ pub(crate) fn interests() -> Vec<Interest> {
         Interest::of::<Whole>(kinds::BOOTSTRAP_MODULE, by_bootstrap_module),
         Interest::of::<RemoteSeen>(kinds::REMOTE_ASSEMBLAGE, by_remote)
             .indexed(OF_CLUSTER, of_cluster)
+            .indexed(OF_KUBECONFIG, of_kubeconfig)
             .indexed(OF_UID, of_uid)
             .indexed(NAMING, naming)
             .meaning(meant_by_remote),
         Interest::of::<Assembled>(kinds::ASSEMBLAGE, by_assemblage)
             .indexed(NAMING, naming_bootstrap_modules)
-            .indexed(OF_CLUSTER, naming_cluster),
+            .indexed(OF_CLUSTER, naming_cluster)
+            .indexed(OF_UID, of_bootstrap_uid),
         Interest::of::<Whole>(kinds::CONTROLLER_REVISION, by_revision).labelled(names::ROLLOUT),
         cluster(kinds::CLUSTER),
         cluster(kinds::CLUSTER_BEFORE),

@@ -188,10 +188,9 @@ fn recorded(view: &View<'_>, namespace: &str, uid: &str) -> Vec<Claim> {
         .iter()
         .map(|item| Claim::of(item.body().object(), true))
         .collect();
-    let bootstraps = view.assemblages(namespace);
+    let bootstraps = view.assemblages_recording(namespace, uid);
     let bootstraps = bootstraps.iter().map(Item::body);
     let named = bootstraps.filter(|one| one.cluster().is_some());
-    let named = named.filter(|one| record_of(one.object()) == Some(uid));
     all.extend(named.map(|one| Claim::of(one.object(), true)));
     all
 }
@@ -236,6 +235,6 @@ impl Claim {
 }
 
 /// The uid that is recorded of the cluster of an assemblage.
-fn record_of(assemblage: &Value) -> Option<&str> {
+pub(super) fn record_of(assemblage: &Value) -> Option<&str> {
     text(assemblage, "/status/cluster/uid")
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use slipway_api::fleet::assemblage::ClusterRecord;
+use slipway_api::fleet::assemblage::{AssemblageStatus, ClusterRecord, SyncStatus};
 use slipway_api::fleet::names::{CONFIRM_UNASSIGN, COPIED_FOR, TAKE_OVER, VALUES_FOR};
 use slipway_api::fleet::sync::NamedSync;
 use slipway_bindings::{Given, Known};
@@ -90,12 +90,21 @@ impl<'a> Remote<'a> {
 
     /// The world of its plan, and whether something has to be read for it.
     pub(super) fn world(&self, facts: &Facts, is_reachable: bool) -> (World, bool) {
-        self.world_with(facts, is_reachable, Leaf::read)
+        self.world_with(facts, is_reachable, Leaf::read, self.kept().status())
     }
 
-    /// The same for whoever writes into the cluster, and tells nothing of what that one tells.
+    /// The same for whoever writes into the cluster, and tells nothing of what that one tells: of what was told here it is enough to
+    /// know of which syncs.
     pub(super) fn world_there(&self, facts: &Facts) -> (World, bool) {
-        self.world_with(facts, true, Leaf::untold)
+        let named = |name: &str| SyncStatus {
+            name: name.to_owned(),
+            ..SyncStatus::default()
+        };
+        let before = AssemblageStatus {
+            syncs: self.kept().told().map(named).collect(),
+            ..AssemblageStatus::default()
+        };
+        self.world_with(facts, true, Leaf::untold, before)
     }
 
     fn world_with(
@@ -103,6 +112,7 @@ impl<'a> Remote<'a> {
         facts: &Facts,
         is_reachable: bool,
         read: fn(&Kept) -> Leaf,
+        before: AssemblageStatus,
     ) -> (World, bool) {
         let meta = self.item.meta();
         let mut is_unread = false;
@@ -137,7 +147,7 @@ impl<'a> Remote<'a> {
             takes_over: words.get(TAKE_OVER).cloned(),
             may_unassign: many.unwrap_or_default(),
             syncs,
-            before: self.kept().status(),
+            before,
             is_reachable,
             reached: None,
             leaf: leaf.map(|leaf| read(leaf.body().kept())),

@@ -9,24 +9,42 @@ use slipway_kernel::{ClusterId, Key, Kind, Stores};
 
 use super::concern::{is_told, miscounted};
 use super::interests::MODULES;
+use super::objection::record_of;
 use super::view::{View, cluster_of, remote, whole};
 use crate::assemblage::KustomizationSeen;
+use crate::observe::assemblage::kubeconfig;
 use crate::observe::kept::Kept;
 use crate::observe::seen::{Assembled, LeafSeen, RemoteSeen, Whole};
 use crate::remote::{Leaf, is_elsewhere};
 use crate::render::assignment::Layer;
 use crate::{kinds, work};
 
-pub(super) fn of_cluster(seen: &Seen) -> Vec<String> {
-    let cluster = remote(seen).map(cluster_of);
-    let value = cluster.map(|cluster| format!("{}/{cluster}", seen.meta.namespace));
+/// Where an object is found by something that it says: names are those of its namespace.
+fn found_by(seen: &Seen, said: Option<&str>) -> Vec<String> {
+    let value = said.map(|said| format!("{}/{said}", seen.meta.namespace));
     value.into_iter().collect()
 }
 
+fn assembled(seen: &Seen) -> Option<&Assembled> {
+    let body = seen.body.as_ref().ok()?;
+    body.downcast_ref::<Assembled>()
+}
+
+pub(super) fn of_cluster(seen: &Seen) -> Vec<String> {
+    found_by(seen, remote(seen).map(cluster_of))
+}
+
+pub(super) fn of_kubeconfig(seen: &Seen) -> Vec<String> {
+    found_by(seen, remote(seen).and_then(kubeconfig))
+}
+
 pub(super) fn of_uid(seen: &Seen) -> Vec<String> {
-    let uid = remote(seen).and_then(|object| text(object, "/status/cluster/uid"));
-    let value = uid.map(|uid| format!("{}/{uid}", seen.meta.namespace));
-    value.into_iter().collect()
+    found_by(seen, remote(seen).and_then(record_of))
+}
+
+pub(super) fn of_bootstrap_uid(seen: &Seen) -> Vec<String> {
+    let object = assembled(seen).map(Assembled::object);
+    found_by(seen, object.and_then(record_of))
 }
 
 pub(super) fn of_values(seen: &Seen) -> Vec<String> {
@@ -51,18 +69,12 @@ pub(super) fn naming(seen: &Seen) -> Vec<String> {
 }
 
 pub(super) fn naming_bootstrap_modules(seen: &Seen) -> Vec<String> {
-    let body = seen.body.as_ref().ok();
-    let object = body.and_then(|body| body.downcast_ref::<Assembled>());
-    let named = object.map(|one| named(&seen.meta, one.kept()).collect());
+    let named = assembled(seen).map(|one| named(&seen.meta, one.kept()).collect());
     named.unwrap_or_default()
 }
 
 pub(super) fn naming_cluster(seen: &Seen) -> Vec<String> {
-    let body = seen.body.as_ref().ok();
-    let object = body.and_then(|body| body.downcast_ref::<Assembled>());
-    let cluster = object.and_then(Assembled::cluster);
-    let value = cluster.map(|cluster| format!("{}/{cluster}", seen.meta.namespace));
-    value.into_iter().collect()
+    found_by(seen, assembled(seen).and_then(Assembled::cluster))
 }
 
 /// The modules that syncs name, with their namespace.
@@ -104,11 +116,8 @@ fn assigning(
 pub(super) fn by_module(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
     let view = View::new(stores);
     let mut keys = module(&view, &kinds::MODULE, meta);
-    let remotes = view.all_remotes(&meta.namespace);
-    for remote in remotes {
-        if mentions(remote.body().kept(), &meta.name) {
-            keys.extend(of_remote(remote.meta(), remote.body().object()));
-        }
+    for remote in view.remotes_naming(&meta.namespace, &meta.name) {
+        keys.extend(of_remote(remote.meta(), remote.body().object()));
     }
     keys
 }
@@ -116,9 +125,8 @@ pub(super) fn by_module(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key>
 pub(super) fn by_bootstrap_module(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
     let view = View::new(stores);
     let mut keys = module(&view, &kinds::BOOTSTRAP_MODULE, meta);
-    for assemblage in view.assemblages(&meta.namespace) {
-        let is_ours = assemblage.body().cluster().is_some();
-        if is_ours && mentions(assemblage.body().kept(), &meta.name) {
+    for assemblage in view.assemblages_naming(&meta.namespace, &meta.name) {
+        if assemblage.body().cluster().is_some() {
             let name = &assemblage.meta().name;
             keys.push(work::at_home(&kinds::ASSEMBLAGE, &meta.namespace, name));
         }
@@ -134,11 +142,6 @@ fn module(view: &View<'_>, kind: &Kind, meta: &Meta) -> Vec<Key> {
         None => rollouts(view, &meta.namespace),
     });
     keys
-}
-
-/// Whether a sync names a module.
-fn mentions(object: &Kept, module: &str) -> bool {
-    object.modules().any(|name| name == module)
 }
 
 /// The Rollouts that own an object.
@@ -282,11 +285,9 @@ pub(super) fn meant_by_kubeconfig(meta: &Meta, stores: &Stores) -> Vec<ClusterId
         .into_iter()
         .collect();
     let view = View::new(stores);
-    for remote in view.all_remotes(&meta.namespace) {
-        let object = remote.body().object();
-        if text(object, "/spec/kubeconfigRef/name") == Some(&meta.name) {
-            all.push(work::member(&meta.namespace, cluster_of(object)));
-        }
+    for remote in view.remotes_by_kubeconfig(&meta.namespace, &meta.name) {
+        let cluster = cluster_of(remote.body().object());
+        all.push(work::member(&meta.namespace, cluster));
     }
     all.sort();
     all.dedup();

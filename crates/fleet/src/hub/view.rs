@@ -11,8 +11,8 @@ use slipway_kernel::store::{Item, Meta, Projection, Seen, Store};
 use slipway_kernel::{ClusterId, Facts, Kind, ObjectRef, Stores};
 
 use super::interests::{
-    CLUSTERS, KUBECONFIGS, MODULES, NAMING, OF_CLUSTER, OF_UID, SYSTEM, VALUES, definition_of,
-    namespace_slot, one_kubeconfig,
+    CLUSTERS, KUBECONFIGS, MODULES, NAMING, OF_CLUSTER, OF_KUBECONFIG, OF_UID, SYSTEM, VALUES,
+    definition_of, namespace_slot, one_kubeconfig,
 };
 use crate::observe::cluster::{self, Registered, registered};
 use crate::observe::seen::{Assembled, Bare, Installed, RemoteSeen, Whole};
@@ -256,6 +256,15 @@ impl<'a> View<'a> {
         all
     }
 
+    /// The `RemoteAssemblages` of a namespace that name this kubeconfig.
+    pub(crate) fn remotes_by_kubeconfig(
+        &self,
+        namespace: &str,
+        secret: &str,
+    ) -> Vec<Item<RemoteSeen>> {
+        self.remotes_under(OF_KUBECONFIG, &format!("{namespace}/{secret}"))
+    }
+
     /// The `RemoteAssemblages` of a namespace that recorded the cluster of this uid.
     pub(crate) fn recorded(&self, namespace: &str, uid: &str) -> Vec<Item<RemoteSeen>> {
         self.remotes_under(OF_UID, &format!("{namespace}/{uid}"))
@@ -279,6 +288,11 @@ impl<'a> View<'a> {
     /// The `Assemblage`s that name a cluster.
     pub(crate) fn assemblages_of(&self, namespace: &str, cluster: &str) -> Vec<Item<Assembled>> {
         self.assemblages_under(OF_CLUSTER, &format!("{namespace}/{cluster}"))
+    }
+
+    /// The `Assemblage`s of a namespace that recorded the cluster of this uid.
+    pub(crate) fn assemblages_recording(&self, namespace: &str, uid: &str) -> Vec<Item<Assembled>> {
+        self.assemblages_under(OF_UID, &format!("{namespace}/{uid}"))
     }
 
     /// The `Assemblage`s that are found under this value.

@@ -24,11 +24,34 @@ use super::spelled::Spelled;
 pub struct Element {
     name: Option<Box<str>>,
     module: Option<Box<str>>,
+    head: Option<Box<Head>>,
     text: Arc<str>,
     hash: OnceLock<Box<str>>,
     spelled: OnceLock<Spelled>,
     /// Where it is on the shelf.
     place: u64,
+}
+
+/// What is asked of an assignment each time that somebody plans: it need not be read for that.
+struct Head {
+    assigned_by: Option<Box<str>>,
+    revision: Option<Box<str>>,
+    module_revision: Option<Box<str>>,
+}
+
+impl Head {
+    /// None of what says nothing of it, as what is told of a sync.
+    fn of(value: &Value) -> Option<Box<Self>> {
+        let part = |path: &str| text(value, path).map(Box::from);
+        let head = Self {
+            assigned_by: part("/assignedBy"),
+            revision: part("/revision"),
+            module_revision: part("/module/revision"),
+        };
+        let says = [&head.assigned_by, &head.revision, &head.module_revision];
+        let is_any = says.iter().any(|part| part.is_some());
+        is_any.then(|| Box::new(head))
+    }
 }
 
 impl fmt::Debug for Element {
@@ -53,6 +76,7 @@ impl Element {
         let made = Arc::new(Self {
             name: text(value, "/name").map(Box::from),
             module: text(value, "/module/name").map(Box::from),
+            head: Head::of(value),
             text: Arc::from(said),
             hash: OnceLock::new(),
             spelled: OnceLock::new(),
@@ -70,6 +94,21 @@ impl Element {
     /// The module that it names, if it names one.
     pub fn module(&self) -> Option<&str> {
         self.module.as_deref()
+    }
+
+    /// The revision of the module that it asks for, if it asks for one.
+    pub fn module_revision(&self) -> Option<&str> {
+        self.head.as_ref()?.module_revision.as_deref()
+    }
+
+    /// Its revision, if it says one.
+    pub fn revision(&self) -> Option<&str> {
+        self.head.as_ref()?.revision.as_deref()
+    }
+
+    /// Who assigned it, if it says so.
+    pub fn assigned_by(&self) -> Option<&str> {
+        self.head.as_ref()?.assigned_by.as_deref()
     }
 
     /// It as it is in the API.
@@ -140,6 +179,11 @@ impl Told {
     /// word for, and what it tells of the others is known all the same.
     pub fn all(&self) -> Vec<SyncStatus> {
         self.0.iter().filter_map(readable).collect()
+    }
+
+    /// The names of those that [`Told::all`] has: nothing is read for it.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|(one, _)| one.name())
     }
 
     /// What is told of the sync of this name, as far as it can be read.
@@ -292,6 +336,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_asked_of_an_assignment_is_known_without_reading_it() {
+        let whole = json!({
+            "name": "a", "assignedBy": "Rollout/web", "revision": "1", "module": {"name": "m", "revision": "2"},
+        });
+        let odd = json!({"name": "b", "assignedBy": 7, "revision": null, "module": "m"});
+        let elements = Elements::of(&[&whole, &odd]);
+        let said = |name: &str| {
+            let one = elements.named(name).unwrap();
+            (one.assigned_by(), one.revision(), one.module_revision())
+        };
+        assert_eq!(said("a"), (Some("Rollout/web"), Some("1"), Some("2")));
+        assert_eq!(said("b"), (None, None, None));
+    }
+
+    #[test]
     fn a_sync_is_spelled_once_for_all_who_have_it() {
         let value = json!({"name": "spelled once", "revision": "1"});
         let elements = Elements::of(&[&value, &value.clone(), &json!({"name": 7})]);
@@ -324,6 +383,7 @@ mod tests {
         }
         let plain = Told::of(&[&json!({"name": "a", "since": null}), &json!({"name": "b"})]);
         assert_eq!(plain.all().len(), 2);
+        assert!(plain.names().eq(["a", "b"]));
         assert_eq!(plain.named("none"), None);
         let nameless = Told::of(&[
             &json!({"state": "later"}),
@@ -331,5 +391,6 @@ mod tests {
             &json!({"name": 7}),
         ]);
         assert!(nameless.all().is_empty());
+        assert_eq!(nameless.names().next(), None);
     }
 }

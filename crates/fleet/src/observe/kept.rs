@@ -97,6 +97,11 @@ impl Kept {
         self.told.named(sync)
     }
 
+    /// The names of the syncs that its status tells of.
+    pub fn told(&self) -> impl Iterator<Item = &str> {
+        self.told.names()
+    }
+
     /// How many syncs it has, or tells of, if these are more.
     pub fn count(&self) -> usize {
         self.count

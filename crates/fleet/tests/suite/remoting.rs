@@ -53,12 +53,21 @@ pub(crate) fn remember(world: &mut World) {
     }
 }
 
-/// Whoever writes into the cluster decides as whoever tells of it, without knowing what the cluster tells.
+/// Whoever writes into the cluster decides as whoever tells of it, without knowing what the cluster tells, nor what was told here but of
+/// which syncs.
 fn agrees(world: &World, decision: &Decision) {
     let mut untold = world.clone();
     if let Some(leaf) = &mut untold.leaf {
         leaf.status = AssemblageStatus::default();
     }
+    let named = world.before.syncs.iter().map(|told| SyncStatus {
+        name: told.name.clone(),
+        ..SyncStatus::default()
+    });
+    untold.before = AssemblageStatus {
+        syncs: named.collect(),
+        ..AssemblageStatus::default()
+    };
     let writes = decide_writes(&untold);
     let told = Decision {
         followed: decision.followed.clone(),

@@ -129,6 +129,13 @@ async fn way(
         doubts.rise();
     }
     let is_meant = is_confirmed(&member, &said) && asked.over.is_some();
+    if is_meant {
+        let mut state = shared.lock();
+        if let Some(membership) = state.member_mut(cluster) {
+            // The loop hears of it later, and until then whatever is sent would ask again.
+            membership.vouch(controller, &asked);
+        }
+    }
     let over = asked.over;
     // Nobody listens when the replica is about to end.
     let _ = inbox.send(Message::Attended(cluster.clone(), asked, said));

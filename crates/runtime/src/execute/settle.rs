@@ -51,10 +51,16 @@ enum Aim {
     /// Nothing does.
     #[default]
     Unknown,
-    /// The object has all of this merge patch.
-    Has(Value),
+    /// The object has all of this merge patch, which is hardly ever looked at, and is kept as text.
+    Has(Box<str>),
     /// The object is gone, or on its way.
     Gone,
+}
+
+impl Aim {
+    fn has(patch: &Value) -> Self {
+        Self::Has(patch.to_string().into())
+    }
 }
 
 impl UnconfirmedWrite {
@@ -76,9 +82,9 @@ impl UnconfirmedWrite {
     /// About a step of which these events are told when it is done.
     pub(crate) fn about(action: &Action, events: Vec<Event>) -> Self {
         let (target, aim) = match action {
-            Action::Patch { target, body, .. } => (Some(target), Aim::Has(body.clone())),
+            Action::Patch { target, body, .. } => (Some(target), Aim::has(body)),
             Action::Delete { target, .. } => (Some(target), Aim::Gone),
-            Action::Apply { body, .. } => (None, Aim::Has(body.clone())),
+            Action::Apply { body, .. } => (None, Aim::has(body)),
             // What was copied is not known here.
             Action::Copy(copy) => (copy.over.as_ref(), Aim::Unknown),
             Action::Ask(_) => (None, Aim::Unknown),
@@ -95,7 +101,7 @@ impl UnconfirmedWrite {
     fn is_done(&self, found: Option<&Value>) -> bool {
         match (&self.aim, found) {
             (Aim::Unknown, _) | (Aim::Has(_), None) => false,
-            (Aim::Has(patch), Some(object)) => has(object, patch),
+            (Aim::Has(patch), Some(object)) => has(object, &read(patch)),
             (Aim::Gone, None) => true,
             (Aim::Gone, Some(object)) => {
                 let meta = Meta::of(object);
@@ -119,6 +125,11 @@ impl UnconfirmedWrite {
             ..self
         }
     }
+}
+
+/// A merge patch that is kept as text. It was written out of one.
+fn read(patch: &str) -> Value {
+    serde_json::from_str(patch).unwrap_or_default()
 }
 
 /// Whether a merge patch would change nothing.

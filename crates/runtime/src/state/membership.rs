@@ -199,6 +199,16 @@ impl Membership {
         is_recent && over.is_some() && self.over == over
     }
 
+    /// It has just said that it is the cluster that was confirmed to a controller, as it had said before: what is sent next over that
+    /// connection need not ask it again. Whatever else follows from an answer follows when the loop hears of it.
+    pub(crate) fn vouch(&mut self, controller: &str, asked: &Asked) {
+        let is_sure = self.run == asked.run && self.doubts.last() == asked.doubts;
+        if is_sure && self.is_open_to(controller) {
+            self.checked = Some(Instant::now());
+            self.over = asked.over;
+        }
+    }
+
     /// It has answered, to somebody who asked after this doubt; `is_known` if it has said which cluster it is.
     pub(crate) fn assure(&mut self, doubts: u64, is_known: bool) {
         if self.distrust.is_some_and(|number| number <= doubts) {

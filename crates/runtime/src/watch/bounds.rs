@@ -9,12 +9,18 @@ use bytes::Bytes;
 use http::Response;
 use hyper::body::Body;
 
+use super::PAGE;
 use crate::channel::{LARGEST_ANSWER, collected, is_too_long};
 
 /// So many bytes may come for each object that may: 256 MB for 100,000.
 const EACH: usize = 2_560;
 /// So many may come at least: one object may be large.
 const LEAST: usize = 16 << 20;
+
+/// So many bytes on a page, as far as that can be told before: read they take ten times as much, and nobody gives back what was taken once.
+const ROOM: usize = 1 << 20;
+/// However large objects are, so many are on a page.
+const FEWEST: u32 = 5;
 
 /// What the parts of a text may take once they are read, besides what is written in them.
 const HEAVIEST: usize = 128 << 20;
@@ -100,7 +106,9 @@ impl Taken {
         B: Body<Data = Bytes, Error = kube::Error>,
     {
         let Some(bounds) = self.bounds else {
-            return collected(answer, LARGEST_ANSWER).await;
+            let text = collected(answer, LARGEST_ANSWER).await?;
+            self.bytes = self.bytes.saturating_add(text.len());
+            return Ok(text);
         };
         let (all, left) = (bounds.bytes(), bounds.bytes().saturating_sub(self.bytes));
         // Of both bounds the one that is reached first.
@@ -119,6 +127,13 @@ impl Taken {
             return Err(TooMuch::Parts.into());
         }
         Ok(text)
+    }
+
+    /// How many objects are to be on the next page: fewer where those before were large.
+    pub(super) fn next_page(&self) -> u32 {
+        let each = self.bytes / self.objects.max(1);
+        let many = u32::try_from(ROOM / each.max(1)).unwrap_or(PAGE);
+        many.clamp(FEWEST, PAGE)
     }
 
     /// So many objects were on one page. One without any counts as well: there may be no end of those.
@@ -204,6 +219,20 @@ mod tests {
         let mut taken = Taken::nothing(Bounds::of(0));
         assert_eq!(taken.page(1_000_000), Ok(()));
         assert!(taken.text(answer("x".repeat(LEAST + 1))).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn of_large_objects_fewer_are_on_a_page() {
+        let next = async |objects: usize, bytes: usize| {
+            let mut taken = Taken::nothing(None);
+            let text = taken.text(answer("x".repeat(bytes))).await.unwrap();
+            assert_eq!((text.len(), taken.page(objects)), (bytes, Ok(())));
+            taken.next_page()
+        };
+        assert_eq!(Taken::nothing(None).next_page(), PAGE);
+        assert_eq!(next(50, 50 * 2_000).await, PAGE);
+        assert_eq!(next(50, 50 << 17).await, 8);
+        assert_eq!(next(5, 5 << 20).await, FEWEST);
     }
 
     /// Half a megabyte of these would be read, and so would be a page of the largest objects.

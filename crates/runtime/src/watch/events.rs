@@ -121,7 +121,7 @@ impl Source {
     async fn page(&mut self, next: Option<String>, mut taken: Taken) -> Result<Event, Error> {
         // Whatever comes to nothing begins anew.
         self.state = State::Empty;
-        let mut params = listed(&self.key);
+        let mut params = listed(&self.key).limit(taken.next_page());
         params.continue_token = next;
         let what = (&self.key, self.reads);
         let page = page(&self.listener, what, &params, &mut taken).await;

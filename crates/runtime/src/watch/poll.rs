@@ -109,7 +109,7 @@ impl Watch {
             let page = self.in_time(page).await?;
             self.tell_page(&mut list, page.objects).await;
             match page.next {
-                Some(token) => params = params.continue_token(&token),
+                Some(token) => params = params.limit(taken.next_page()).continue_token(&token),
                 None => return Ok(list.names),
             }
         }

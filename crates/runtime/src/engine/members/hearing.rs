@@ -75,12 +75,14 @@ pub(super) fn turn(member: &mut Membership, reach: Reach, now: jiff::Timestamp) 
 mod tests {
     use std::collections::BTreeMap;
     use std::sync::Arc;
+    use std::time::Duration;
 
     use jiff::Timestamp;
     use slipway_kernel::identity::{ClusterId, ObjectRef, kinds};
     use slipway_kernel::member::{Attention, Credentials, Discovery, Member};
 
     use super::*;
+    use crate::state::Asked;
 
     fn member() -> Membership {
         let name = "north";
@@ -212,6 +214,36 @@ mod tests {
         // One that does not say which it is has been asked as well.
         say(&mut member, Said::Forbidden("no right".to_owned()));
         assert!(!member.suspect(Some(1)));
+    }
+
+    /// Whoever writes has asked, and hears it before the loop does.
+    #[test]
+    fn what_it_has_said_to_one_who_writes_counts_at_once_unless_there_is_a_doubt() {
+        let mut member = member();
+        let confirmed = Member {
+            confirmed: Some("a".to_owned()),
+            ..member.member.as_ref().clone()
+        };
+        member.named = [("herd", Arc::new(confirmed))].into();
+        let asked = |member: &Membership| Asked {
+            run: member.run,
+            doubts: member.doubts.last(),
+            over: Some(1),
+        };
+        let is_fresh = |member: &Membership| member.is_fresh(Duration::from_secs(10), Some(1));
+        let first = asked(&member);
+        member.vouch("herd", &first);
+        assert!(!is_fresh(&member), "the loop has heard nothing of it");
+        say(&mut member, uid("a"));
+        member.state.synced = true;
+        member.doubt();
+        member.vouch("herd", &first);
+        assert!(!is_fresh(&member), "it was asked before the doubt");
+        let second = asked(&member);
+        member.vouch("stranger", &second);
+        assert!(!is_fresh(&member));
+        member.vouch("herd", &second);
+        assert!(is_fresh(&member) && !member.is_fresh(Duration::from_secs(10), Some(2)));
     }
 
     /// Two capabilities name one cluster, each by an object of its own. What a person says of one object says nothing of the other.

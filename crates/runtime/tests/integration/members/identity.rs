@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use slipway_api::names::CONFIRM_CLUSTER;
 use slipway_apiserver::faults::{Fault, Frequency, Match};
-use slipway_runtime::Settings;
+use slipway_runtime::{Members, Settings};
 
 use super::BAD;
 use super::flock::Flock;
@@ -106,6 +106,41 @@ fn another_cluster_behind_the_same_name_gets_nothing_of_a_plan_that_is_being_car
         assert_eq!(fleet.writes(BAD), before + 2, "those were under way");
         let written = other.records(|r| r.context.starts_with("controller=herd"));
         assert!(written.is_empty(), "{written:?}");
+    });
+}
+
+/// Whoever writes has to know it, and six who write at once need not ask six times.
+#[test]
+fn a_member_is_asked_once_for_all_that_a_plan_writes_there() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        let settings = Settings {
+            members: Members {
+                // It is asked for nothing else meanwhile.
+                check: Duration::from_mins(10),
+                ..Members::default()
+            },
+            ..alone()
+        };
+        let herd = Herd {
+            lambs: 5,
+            ..Herd::default()
+        };
+        let _replica = fleet.start(settings, herd);
+        fleet.until(BAD, "1", 20).await;
+        // What it said then counts no more.
+        secs(15).await;
+        let asked = || {
+            let questions = fleet.members[BAD].records(|record| {
+                record.agent == "one" && record.verb == "get" && record.name == "kube-system"
+            });
+            questions.len()
+        };
+        let (before, written) = (asked(), fleet.writes(BAD));
+        fleet.want(BAD, "2").await;
+        fleet.until(BAD, "2", 5).await;
+        secs(1).await;
+        assert_eq!((asked() - before, fleet.writes(BAD) - written), (1, 6));
     });
 }
 
