@@ -76,12 +76,7 @@ impl VersionRules {
     }
 
     /// What a judgement ends with: the CEL rules, unless an error before them makes running them pointless.
-    fn with_rules(
-        &self,
-        mut errors: FieldErrors,
-        object: &Value,
-        old: Option<&Value>,
-    ) -> Verdict {
+    fn with_rules(&self, mut errors: FieldErrors, object: &Value, old: Option<&Value>) -> Verdict {
         let only = |errors| Verdict {
             errors,
             ..Verdict::default()
