@@ -6,6 +6,7 @@ mod asked;
 mod beginning;
 mod build;
 mod course;
+mod definitions;
 mod image;
 mod line;
 mod log;

@@ -11,6 +11,7 @@ use kube::client::Body as Sent;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep, sleep, timeout};
 
+use super::contact::BRIEF;
 use super::failure::NoAnswer;
 use super::{Control, Failure, News, WatchKey};
 use crate::channel::{Answer, Carry, Channel, good};
@@ -27,7 +28,7 @@ struct Ear {
 }
 
 impl Ear {
-    /// Something has come on a stream.
+    /// Something has come on a stream, or it has stayed open where others did not.
     fn hear(&self) {
         if self.control.hear_stream() {
             self.tell(News::Reached);
@@ -138,17 +139,32 @@ pub(super) struct Attended {
     silent: Option<Pin<Box<Sleep>>>,
     /// Whether nothing has come of it yet.
     is_mute: bool,
+    /// When a stream has stayed open that was opened after others had been closed at once: one in which nothing happens says nothing for
+    /// a minute, and no other sign of contact need come by then.
+    stays: Option<Pin<Box<Sleep>>>,
 }
 
 impl Attended {
     fn new(body: Answer, ear: Arc<Ear>, is_good: bool, is_stream: bool) -> Self {
-        let silent = (is_good && is_stream).then(|| Box::pin(sleep(SILENT)));
+        let is_open = is_good && is_stream;
+        let silent = is_open.then(|| Box::pin(sleep(SILENT)));
+        let is_unsure = is_open && ear.control.shunned().is_some();
         Self {
             body,
             ear,
             is_good,
             silent,
             is_mute: true,
+            stays: is_unsure.then(|| Box::pin(sleep(BRIEF))),
+        }
+    }
+
+    /// Nothing comes, and it is open.
+    fn stay(&mut self, cx: &mut Context<'_>) {
+        let is_over = |stays: &mut Pin<Box<Sleep>>| stays.as_mut().poll(cx).is_ready();
+        if self.stays.as_mut().is_some_and(is_over) {
+            self.stays = None;
+            self.ear.hear();
         }
     }
 
@@ -189,6 +205,8 @@ impl Body for Attended {
         let frame = Pin::new(&mut self.body).poll_frame(cx);
         if let Poll::Ready(frame) = &frame {
             self.note(frame.as_ref());
+        } else {
+            self.stay(cx);
         }
         match &mut self.silent {
             Some(silent) if frame.is_pending() => silent.as_mut().poll(cx).map(|()| None),

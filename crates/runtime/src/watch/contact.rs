@@ -33,7 +33,7 @@ const HEAD_PATIENCE: Duration = Duration::from_secs(10);
 const MAX_HEAD_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A stream that ends within this time, without a word, was closed at once.
-const BRIEF: Duration = Duration::from_secs(1);
+pub(super) const BRIEF: Duration = Duration::from_secs(1);
 /// So many streams in a row may end so soon, each with a word, before the next one is waited with.
 const HASTY: u32 = 5;
 

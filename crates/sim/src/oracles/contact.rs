@@ -98,10 +98,13 @@ impl Life<'_> {
             };
             let lasts = match &spell.disturbance {
                 Disturbance::Restore => SignedDuration::ZERO,
-                Disturbance::Undefined(name) => absence(history, name, at).max(signed(spell.lasts)),
+                Disturbance::Undefined(name) => history.absence(name, at).max(signed(spell.lasts)),
                 _ => signed(spell.lasts),
             };
             all.push((at, later(at, lasts + after)));
+        }
+        for (name, at) in history.lost_definitions() {
+            all.push((at, later(at, history.absence(name, at) + REFUSED)));
         }
         let requests = history.requests.iter();
         // Readiness is about home.
@@ -131,18 +134,6 @@ impl Life<'_> {
         });
         said.last().unwrap_or_default()
     }
-}
-
-/// For how long a definition that somebody deletes at a moment is not there: whoever puts it back may be busy with something else.
-fn absence(history: &History, name: &str, from: Timestamp) -> SignedDuration {
-    const DEFINITIONS: &str = "apiextensions.k8s.io/customresourcedefinitions";
-    let mut after = history.changes.iter().filter(|change| change.at > from);
-    let back = after.find(|change| {
-        let (resource, _, of) = &change.object;
-        &**resource == DEFINITIONS && &**of == name && change.before.is_none()
-    });
-    let back = back.map_or(history.end, |change| change.at);
-    back.duration_since(from)
 }
 
 fn signed(duration: std::time::Duration) -> SignedDuration {

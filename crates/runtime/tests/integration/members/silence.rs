@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use slipway_apiserver::faults::{Fault, Frequency, Match};
+use slipway_apiserver::faults::{Fault, Frequency, Match, WatchFault};
 use slipway_runtime::{Members, Settings};
 
 use super::herd::{Herd, NAME};
@@ -11,6 +11,7 @@ use super::line::Mode;
 use super::stage::Fleet;
 use super::{BAD, defined, needing_widgets};
 use crate::stage::{alone, one_of_many, secs, virtually};
+use crate::toy::WIDGET;
 
 /// The question which cluster it is.
 pub(super) fn identity() -> Match {
@@ -51,6 +52,42 @@ fn a_member_that_answers_again_goes_on_without_what_it_can_do_without() {
             fleet.want(BAD, &round.to_string()).await;
             fleet.until(BAD, &round.to_string(), 15).await;
         }
+    });
+}
+
+/// A stream in which nothing happens says nothing for a minute, and never where lists are made more often than that.
+#[test]
+fn a_member_whose_streams_were_closed_at_once_goes_on_when_they_stay_open() {
+    virtually(async {
+        let fleet = defined().await;
+        let settings = Settings {
+            relist: Duration::from_secs(52),
+            ..alone()
+        };
+        let _replica = fleet.start(settings, needing_widgets());
+        fleet.until_state(BAD, "Ready", 10).await;
+        let stage = &fleet.members[BAD];
+        let widgets = Match {
+            resource: "toy.dev/widgets".to_owned(),
+            ..Match::default()
+        };
+        let faults = stage.cluster.faults();
+        faults.add_watch(widgets, Frequency::always(), WatchFault::Close);
+        for n in 0.. {
+            let name = format!("w{n}");
+            let widget =
+                json!({"apiVersion": "toy.dev/v1", "kind": "Widget", "metadata": {"name": name}});
+            stage.create(&WIDGET.path("default"), &widget).await;
+            secs(2).await;
+            if fleet.state(BAD).await == "NotSynced" {
+                break;
+            }
+            assert!(n < 60, "nobody noticed");
+        }
+        // Whatever would be told has been listed by then.
+        fleet.until_state(BAD, "Ready", 90).await;
+        fleet.want(BAD, "2").await;
+        fleet.until(BAD, "2", 5).await;
     });
 }
 

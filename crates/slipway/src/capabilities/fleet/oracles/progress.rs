@@ -205,6 +205,9 @@ fn is_broken(history: &History, step: &Step<'_>) -> bool {
 /// What is left in the end is explained: a Rollout is ready, or says what it waits for.
 pub(in super::super) fn explained(case: &Case<'_>, findings: &mut Findings) {
     let history = case.history;
+    if history.lacks_definition() {
+        return;
+    }
     let rollouts = super::all_at(&history.changes, ROLLOUTS, history.end);
     for (object, rollout) in rollouts {
         let conditions = rollout.at("/status/conditions").and_then(Value::as_array);
