@@ -79,7 +79,12 @@ fn main() -> Result<ExitCode> {
     for count in arguments.alone {
         let load = Load::spread(&runtime, &api, &format!("bench-{count}"), (count, TOGETHER));
         let measured = ticks::measure(&cluster, &load);
-        late.push(measured.with_context(|| format!("measuring {count} Canaries"))?);
+        let measured = measured.with_context(|| format!("measuring {count} Canaries"));
+        // Of what was measured before nothing is lost; a goal that nobody has measured is missed.
+        late.push(measured.unwrap_or_else(|error| {
+            say(&format!("{error:#}"));
+            ticks::Lateness::unknown(count)
+        }));
     }
     let rows = table::rows(count, &ours, theirs.as_ref(), &late);
     say(&format!("\n{}", figures::title("canary", "Flagger")));

@@ -32,6 +32,19 @@ pub(crate) struct Lateness {
     pub(crate) processor: f64,
 }
 
+impl Lateness {
+    /// Of so many, when it could not be measured: nothing meets a goal.
+    pub(crate) fn unknown(count: usize) -> Self {
+        Self {
+            count,
+            p50: f64::NAN,
+            p99: f64::NAN,
+            resident: 0,
+            processor: f64::NAN,
+        }
+    }
+}
+
 /// Measures ours with so many Canaries.
 pub(crate) fn measure(cluster: &Cluster, load: &Load<'_>) -> Result<Lateness> {
     let count = load.count;
