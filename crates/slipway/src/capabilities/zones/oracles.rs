@@ -23,10 +23,11 @@ pub(super) use webhooks::{dry_runs, let_pass, no_downscale, prepared, prompt, un
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use slipway_api::zones::{MAX_UNAVAILABLE, REVISION_LABEL, ROLLOUT_GROUP};
-use slipway_sim::history::{Change, History, Image, Object, Request, Review};
+use slipway_sim::fault::{EventFault, LATE};
+use slipway_sim::history::{Change, Event, History, Image, Object, Request, Review};
 
 pub(super) const SETS: &str = "apps/statefulsets";
 pub(super) const PODS: &str = "/pods";
@@ -170,8 +171,8 @@ impl<'a> Knowledge<'a, '_> {
         all.filter(move |r| r.replica == *replica && r.number < number)
     }
 
-    /// Objects that the replica wrote or read singly, with the versions at which it knew them.
-    fn single(&self) -> impl Iterator<Item = (&'a Object, u64)> {
+    /// Objects that the replica wrote or read singly, with the versions at which it knew them, and when.
+    fn single(&self) -> impl Iterator<Item = (&'a Object, u64, Timestamp)> {
         let done = self.requests().filter(|r| r.ending.is_done());
         done.filter_map(|request| {
             let mut parts = request
@@ -182,24 +183,51 @@ impl<'a> Knowledge<'a, '_> {
             let changes = self.history.changes.iter().rev();
             let mut older = changes.filter(|change| change.version <= request.versions.1);
             let found = older.find(|c| &*c.object.0 == self.kind && &*c.object.2 == name);
-            found.map(|change| (&change.object, change.version))
+            found.map(|change| (&change.object, change.version, request.at))
         })
     }
 
+    /// Whether what was committed by one moment had been brought by another. That is sure a second later where nothing else went wrong
+    /// than that watch events were late, and none is any more.
+    fn is_brought(&self, from: Timestamp, to: Timestamp) -> bool {
+        let since = |at: Timestamp| to.duration_since(at);
+        let mut requests = self.history.requests.iter();
+        let mut late = self
+            .history
+            .marks
+            .iter()
+            .filter_map(|mark| match mark.what {
+                Event::Watch(_, _, fault) => {
+                    Some(fault == EventFault::Delay.name() && since(mark.at).unsigned_abs() >= LATE)
+                }
+                Event::Spell(_) => Some(false),
+                _ => None,
+            });
+        since(from) >= SignedDuration::from_secs(1)
+            && late.next() == Some(true)
+            && late.all(|is_over| is_over)
+            && requests.all(|request| request.fault.is_none())
+    }
+
     fn states(&self) -> States<'a> {
-        let single: Vec<(&Object, u64)> = self.single().collect();
+        let single: Vec<(&Object, u64, Timestamp)> = self.single().collect();
         let requests = self.requests().chain(std::iter::once(self.request));
-        let bases = requests.filter_map(|r| r.context.basis.get(self.plural).copied());
-        let bases: Vec<u64> = bases.collect();
-        let is_brought = |basis: &&u64| single.iter().all(|(_, version)| version != *basis);
+        let bases = requests.filter_map(|r| Some((*r.context.basis.get(self.plural)?, r.at)));
+        let bases: Vec<(u64, Timestamp)> = bases.collect();
+        // A basis that is the version of something that it wrote may be no more than that.
+        let is_brought = |(basis, at): &&(u64, Timestamp)| {
+            let mut own = single.iter().filter(|(_, version, _)| version == basis);
+            own.all(|(_, _, done)| self.is_brought(*done, *at))
+        };
         let brought = match bases.iter().filter(is_brought).max() {
-            Some(brought) => *brought,
+            Some((brought, _)) => *brought,
             // It says nothing of this kind.
             None if bases.is_empty() => self.request.versions.0,
             None => 0,
         };
         let mut states = self.history.states(self.kind, brought);
-        for (object, version) in single.into_iter().filter(|single| brought < single.1) {
+        let newer = single.into_iter().filter(|single| brought < single.1);
+        for (object, version, _) in newer {
             match self.history.state(object, version) {
                 Some(image) => states.insert(object, image),
                 None => states.remove(object),
@@ -394,7 +422,7 @@ pub(super) fn on_their_way(
     history: &History,
     scene: &Scene<'_>,
     version: u64,
-    now: jiff::Timestamp,
+    now: Timestamp,
 ) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for review in evictions_allowed(history) {
